@@ -1,0 +1,130 @@
+"""Tiny models of the real architectures: random weights, real tokenizers trained on a few lines."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    BertTokenizer,
+    DebertaV2Config,
+    DebertaV2ForSequenceClassification,
+    DebertaV2Tokenizer,
+    RobertaConfig,
+    RobertaForSequenceClassification,
+    RobertaTokenizer,
+)
+
+ODD_LABELS = ("neutral", "ENTAILMENT", "Contradiction")
+FAMILIES = ("deberta", "roberta", "bert")
+
+LINES = (
+    "The museum opened in 1995 and drew 20,000 visitors in its first year.",
+    "It did not open before 1995, according to the town's records.",
+    "Ada moved the project from Postgres to SQLite because backups were slow.",
+    "Reportedly, the service will be switched off in March; nobody has confirmed it.",
+    "Temperatures fell below zero on Monday, and the river froze over night.",
+    "The committee plans to vote, but whether it will pass remains uncertain.",
+    "Le café était fermé. Die Straße ist naß. 東京都は日本の首都です。",
+)
+
+
+def _unigram() -> Any:
+    raw = Tokenizer(models.Unigram())
+    raw.normalizer = normalizers.Sequence(
+        [normalizers.Replace(Regex(r"\s{2,}|[\n\r\t]"), " "), normalizers.NFC(), normalizers.Strip(left=False)]
+    )
+    raw.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
+    trainer = trainers.UnigramTrainer(vocab_size=180, special_tokens=special, unk_token="[UNK]", show_progress=False)
+    raw.train_from_iterator(LINES, trainer)
+    scores = {entry[0]: entry[1] for entry in _vocabulary(raw)}
+    pieces = [(piece, 0.0) for piece in special]
+    pieces += [(piece, score) for piece, score in scores.items() if piece not in special]
+    return DebertaV2Tokenizer(vocab=[*pieces, ("[MASK]", 0.0)], unk_id=3)
+
+
+def _vocabulary(tokenizer: Tokenizer) -> list[tuple[str, float]]:
+    return [(piece, float(score)) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"]]
+
+
+def _byte_bpe() -> Any:
+    raw = Tokenizer(models.BPE())
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=special,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    raw.train_from_iterator(LINES, trainer)
+    merges = [tuple(merge) for merge in json.loads(raw.to_str())["model"]["merges"]]
+    return RobertaTokenizer(vocab=raw.get_vocab(), merges=merges)
+
+
+def _word_piece() -> Any:
+    raw = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    raw.normalizer = normalizers.BertNormalizer(lowercase=True)
+    raw.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=220, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False
+    )
+    raw.train_from_iterator(LINES, trainer)
+    return BertTokenizer(vocab=raw.get_vocab())
+
+
+def tokenizer(family: str) -> Any:
+    """The real fast tokenizer class of ``deberta``, ``roberta`` or ``bert``, trained on ``LINES``."""
+    return {"deberta": _unigram, "roberta": _byte_bpe, "bert": _word_piece}[family]()
+
+
+def _model(family: str, vocab_size: int, positions: int, labels: Sequence[str]) -> Any:
+    size: dict[str, Any] = {
+        "vocab_size": vocab_size,
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+        # Wide enough that different inputs get clearly different probabilities.
+        "initializer_range": 0.2,
+        "id2label": dict(enumerate(labels)),
+        "label2id": {label: index for index, label in enumerate(labels)},
+    }
+    if family == "deberta":
+        # The shape of the published v3 models: relative positions only, buckets, shared keys, a convolution.
+        config = DebertaV2Config(
+            **size,
+            max_position_embeddings=positions,
+            relative_attention=True,
+            position_buckets=16,
+            norm_rel_ebd="layer_norm",
+            share_att_key=True,
+            pos_att_type=["p2c", "c2p"],
+            position_biased_input=False,
+            type_vocab_size=0,
+            pad_token_id=0,
+        )
+        return DebertaV2ForSequenceClassification(config)
+    if family == "roberta":
+        return RobertaForSequenceClassification(
+            RobertaConfig(**size, max_position_embeddings=positions + 2, type_vocab_size=1, pad_token_id=1)
+        )
+    return BertForSequenceClassification(BertConfig(**size, max_position_embeddings=positions))
+
+
+def save_tiny(
+    family: str, directory: Path, positions: int = 64, labels: Sequence[str] = ODD_LABELS, seed: int = 0
+) -> str:
+    """Write a tiny sequence classification model and its tokenizer; returns the directory as a string."""
+    torch.manual_seed(seed)
+    made = tokenizer(family)
+    made.model_max_length = positions
+    model = _model(family, len(made), positions, labels).eval()
+    model.save_pretrained(directory)
+    made.save_pretrained(directory)
+    return str(directory)

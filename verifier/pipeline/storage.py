@@ -1,0 +1,107 @@
+"""Paths through pyarrow filesystems: local, s3:// and gs:// read and write alike."""
+
+import logging
+import re
+from pathlib import Path, PurePosixPath
+
+from pyarrow import ArrowInvalid
+from pyarrow import fs as pafs
+
+from verifier.errors import ConfigurationError
+
+logger = logging.getLogger(__name__)
+
+
+def open_filesystem(path: str) -> tuple[pafs.FileSystem, str]:
+    """The filesystem of a local path or URI, and the path inside it."""
+    try:
+        if "://" in path:
+            filesystem, inside = pafs.FileSystem.from_uri(path)
+            return filesystem, inside
+        return pafs.LocalFileSystem(), Path(path).expanduser().absolute().as_posix()
+    except (ArrowInvalid, OSError, ImportError) as error:
+        raise ConfigurationError(f"{path} cannot be opened: {_first_line(error)}") from error
+
+
+def is_local(filesystem: pafs.FileSystem) -> bool:
+    """Whether files of this filesystem can be opened with the operating system's calls."""
+    return isinstance(filesystem, pafs.LocalFileSystem)
+
+
+def list_files(path: str) -> tuple[pafs.FileSystem, list[str]]:
+    """The files behind a file, folder or pattern (``*``, ``?``, ``**``), sorted; nothing there is an error.
+
+    Files and folders inside a folder whose name starts with ``.`` or ``_`` are left out, as Spark and Arrow do.
+    """
+    filesystem, inside = open_filesystem(path)
+    try:
+        found = _found(filesystem, inside, "://" in path)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {_first_line(error)}") from error
+    if found is None:
+        raise ConfigurationError(f"{path} does not exist; check the path")
+    if not found:
+        raise ConfigurationError(f"{path} names no file; check the path or pattern")
+    return filesystem, sorted(found)
+
+
+def _found(filesystem: pafs.FileSystem, inside: str, is_uri: bool) -> list[str] | None:
+    info = filesystem.get_file_info(inside)
+    if info.type == pafs.FileType.File:
+        return [inside]
+    if info.type == pafs.FileType.Directory:
+        return _inside(filesystem, inside)
+    wild = "*" if is_uri else "*?"
+    if not any(character in inside for character in wild):
+        return None
+    parts = PurePosixPath(inside).parts
+    fixed = next(index for index, part in enumerate(parts) if any(character in part for character in wild))
+    base = PurePosixPath(*parts[:fixed]).as_posix()
+    pattern = _pattern(PurePosixPath(inside).as_posix(), wild)
+    if filesystem.get_file_info(base).type != pafs.FileType.Directory:
+        return []
+    return [name for name in _inside(filesystem, base) if pattern.fullmatch(name)]
+
+
+def _inside(filesystem: pafs.FileSystem, folder: str) -> list[str]:
+    infos = filesystem.get_file_info(pafs.FileSelector(folder, recursive=True))
+    files = [info.path for info in infos if info.type == pafs.FileType.File]
+    depth = len(PurePosixPath(folder).parts)
+    return [name for name in files if not any(part[0] in "._" for part in PurePosixPath(name).parts[depth:])]
+
+
+def _pattern(glob: str, wild: str) -> re.Pattern[str]:
+    pieces = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]" if "?" in wild else r"\?"}
+    split = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
+    return re.compile("".join(pieces.get(piece, re.escape(piece)) for piece in split))
+
+
+def delete_files(filesystem: pafs.FileSystem, folder: str, name: str) -> None:
+    """Delete the files directly in ``folder`` whose name matches the regular expression ``name``."""
+    selector = pafs.FileSelector(folder, allow_not_found=True)
+    for info in filesystem.get_file_info(selector):
+        if info.type == pafs.FileType.File and re.fullmatch(name, info.base_name):
+            filesystem.delete_file(info.path)
+
+
+def read_text(filesystem: pafs.FileSystem, path: str) -> str | None:
+    """The text of a small file, or None where there is none."""
+    if filesystem.get_file_info(path).type != pafs.FileType.File:
+        return None
+    with filesystem.open_input_stream(path) as stream:
+        content: bytes = stream.read()
+    return content.decode()
+
+
+def write_text(filesystem: pafs.FileSystem, path: str, text: str) -> None:
+    """Write a small file so that it is there whole or not at all."""
+    # An object store shows an object only once it is complete; a local file needs the rename.
+    target = f"{path}.partial" if is_local(filesystem) else path
+    with filesystem.open_output_stream(target) as stream:
+        stream.write(text.encode())
+    if target != path:
+        filesystem.move(target, path)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,113 @@
+"""The protocol every method speaks: plan the pairs of a round, receive their scores, decide.
+
+A plan is a generator over a batch of claims. It yields the pairs of a round, is sent their scores, and
+returns one outcome a claim when it has decided all of them. It knows no model, so one actor runs any
+method, one table of recorded scores replays any of them, and one benchmark measures any of them.
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.records import Claim, Verification
+
+LABELS = ("entailment", "contradiction", "neutral")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One question to a scorer: does ``premise`` entail ``hypothesis``?
+
+    Attributes:
+        row: index of the claim in the batch.
+        kind: what the premise is made of: ``single``, ``group`` or ``localized``.
+        references: the evidence references behind the premise, in the caller's order.
+    """
+
+    row: int
+    kind: str
+    references: tuple[str, ...]
+    premise: str
+    hypothesis: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairError:
+    """Why a pair has no score: ``rejected`` input (does not fit the model) or an ``unscored`` failure."""
+
+    outcome: Literal["rejected", "unscored"]
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of n pairs.
+
+    Attributes:
+        values: float64 of shape (n, 3), columns entailment, contradiction, neutral, or of shape (n,), support.
+        windows: int32 of shape (n,), into how many windows each premise was cut (1: uncut).
+        window: int32 of shape (n,), the zero-based window whose values stand.
+        truncated: bool of shape (n,), whether the premise was cut short.
+        errors: pair index to the reason why its values are not scores (the values there are NaN).
+    """
+
+    values: NDArray[np.float64]
+    windows: NDArray[np.int32]
+    window: NDArray[np.int32]
+    truncated: NDArray[np.bool_]
+    errors: Mapping[int, PairError] = field(default_factory=dict)
+
+    @classmethod
+    def whole(cls, values: NDArray[np.float64]) -> "Scores":
+        """Scores of premises that were read uncut."""
+        n = len(values)
+        return cls(values, np.ones(n, np.int32), np.zeros(n, np.int32), np.zeros(n, np.bool_))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPair:
+    """A scored pair as it stands in a result row; ``values`` are those of its kind, by column name."""
+
+    kind: str
+    references: tuple[str, ...]
+    premise_sha256: str
+    hypothesis_sha256: str
+    values: Mapping[str, float]
+    window: int = 0
+    windows: int = 1
+    truncated: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one claim: a verification, or the error that stands in its place; and every scored pair."""
+
+    verification: Verification | None
+    pairs: tuple[ScoredPair, ...] = ()
+    error: PairError | None = None
+
+
+Plan = Generator[list[Pair], Scores, list[Outcome]]
+
+
+class Method(Protocol):
+    """A way to verify claims: ``plan`` starts a batch, see the module's text."""
+
+    name: str
+
+    def plan(self, claims: Sequence[Claim]) -> Plan: ...
+
+
+def run_plan(plan: Plan, score: Callable[[Sequence[Pair]], Scores]) -> list[Outcome]:
+    """Drive a plan to its end with ``score`` answering each round."""
+    try:
+        pairs = next(plan)
+        while True:
+            pairs = plan.send(score(pairs))
+    except StopIteration as stop:
+        outcomes: list[Outcome] = stop.value
+        return outcomes

@@ -1,0 +1,297 @@
+"""Three-label NLI cross-encoders: sequence classification over tokenizer(premise, hypothesis)."""
+
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+
+from verifier.errors import ConfigurationError, PairTooLong, VerificationError
+from verifier.protocol import LABELS, PairError, Scores
+from verifier.scorers.batching import pad_batch, size_chunks, token_batches
+from verifier.scorers.loading import (
+    cannot_load,
+    is_directory,
+    length_limit,
+    load,
+    load_weights,
+    pinned,
+    resolve_device,
+    resolve_dtype,
+    warn_unpinned,
+    weight_files,
+)
+from verifier.scorers.tokenization import Ids, PairTemplate, TokenMemo
+from verifier.text.windows import split_windows
+
+TooLong = Literal["window", "truncate", "reject"]
+
+# Characters tokenized ahead of the model: enough for several batches, little enough to start soon.
+_CHUNK_CHARACTERS = 1 << 18
+
+
+def label_columns(id2label: Mapping[int, str]) -> tuple[int, int, int]:
+    """The logit columns of entailment, contradiction and neutral, by name in any case; ConfigurationError else."""
+    found = {str(name).strip().lower(): int(column) for column, name in id2label.items()}
+    if set(found) != set(LABELS) or len(id2label) != len(LABELS):
+        names = ", ".join(str(name) for name in id2label.values())
+        raise ConfigurationError(f"the model's labels must be {', '.join(LABELS)}, but they are {names}")
+    return found["entailment"], found["contradiction"], found["neutral"]
+
+
+def _tokenizer_and_config(model: str, revision: str | None) -> tuple[Any, Any]:
+    config = load(AutoConfig.from_pretrained, model, revision)
+    label_columns(config.id2label)
+    tokenizer = load(AutoTokenizer.from_pretrained, model, revision)
+    if not tokenizer.is_fast:
+        raise cannot_load(model, "it has no fast tokenizer")
+    return tokenizer, config
+
+
+def check_available(model: str, revision: str | None = None) -> None:
+    """Raise what the constructor would raise for a model that cannot be had or has other labels.
+
+    Reads the configuration and the tokenizer only, so it is cheap enough to run before any actor starts.
+    """
+    if is_directory(model):
+        weight_files(model)
+    _tokenizer_and_config(model, revision)
+
+
+@dataclass
+class _Prepared:
+    """Pairs in the form the model is asked: one item an uncut pair or a window."""
+
+    owner: list[int] = field(default_factory=list)
+    number: list[int] = field(default_factory=list)
+    texts: list[tuple[Ids, Ids]] = field(default_factory=list)
+    windows: dict[int, int] = field(default_factory=dict)
+    truncated: list[int] = field(default_factory=list)
+    errors: dict[int, PairError] = field(default_factory=dict)
+
+    def add(self, pair: int, premises: Mapping[int, Ids], hypothesis: Ids) -> None:
+        self.owner += [pair] * len(premises)
+        self.number += premises
+        self.texts += [(premise, hypothesis) for premise in premises.values()]
+
+
+class CrossEncoderScorer:
+    """Entailment, contradiction and neutral from a sequence classification model with those three labels.
+
+    Args:
+        model: name on a hub, or a directory.
+        revision: commit of the hub's model; None warns and records what was loaded. For a directory the
+            recorded revision is the sha256 of its weights.
+        device: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` …
+        dtype: ``auto`` (float32 on a CPU, bfloat16 on a GPU), ``float32``, ``bfloat16`` or ``float16``.
+        token_budget: the most tokens of one batch, padding included.
+        too_long: for a premise that does not fit: ``window`` scores it in windows and keeps the triple of the
+            window with the largest entailment or contradiction, the first on ties; ``truncate`` cuts its end;
+            ``reject`` gives the pair no score.
+        max_length: tokens of one input, special tokens included; None is the model's own limit.
+        allow_cpu_fallback: run on the CPU, with a warning, where the GPU asked for is not there.
+
+    Attributes:
+        model, revision, dtype: what was loaded, as it stands in results.
+        tokens_scored, tokens_padded: tokens of inputs and of padding that went through the model so far.
+        seconds_tokenizing, seconds_model: time spent so far; the two overlap in long calls.
+
+    Raises:
+        ConfigurationError: the model cannot be loaded, has other labels, or an argument does not fit it.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        revision: str | None = None,
+        device: str = "auto",
+        dtype: str = "auto",
+        token_budget: int = 8192,
+        too_long: TooLong = "window",
+        max_length: int | None = None,
+        allow_cpu_fallback: bool = False,
+    ) -> None:
+        if too_long not in get_args(TooLong):
+            raise ConfigurationError(f"too_long is {too_long!r}: use window, truncate or reject")
+        if token_budget < 1:
+            raise ConfigurationError(f"token_budget is {token_budget}: at least 1 token expected")
+        self.model, self.token_budget, self.too_long = model, token_budget, too_long
+        self._device = resolve_device(device, allow_cpu_fallback)
+        self.dtype = resolve_dtype(dtype, self._device)
+        self.revision = pinned(model, revision)
+        self._tokenizer, config = _tokenizer_and_config(model, self.revision)
+        self._columns = list(label_columns(config.id2label))
+        self._backend = self._tokenizer.backend_tokenizer
+        # A saved tokenizer may carry settings of its own that cut or pad behind our back.
+        self._backend.no_truncation()
+        self._backend.no_padding()
+        self._template = PairTemplate.of(self._backend)
+        self._types = "token_type_ids" in self._tokenizer.model_input_names
+        self.max_length = length_limit(self._tokenizer, config, max_length)
+        network = load_weights(AutoModelForSequenceClassification.from_pretrained, model, self.revision, self.dtype)
+        self._network: Any = network.to(self._device)
+        warn_unpinned(model, revision, self.revision)
+        self.tokens_scored = self.tokens_padded = 0
+        self.seconds_tokenizing = self.seconds_model = 0.0
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+        """Probabilities of (premise, hypothesis) pairs, shape (n, 3): entailment, contradiction, neutral.
+
+        Raises PairTooLong where a pair does not fit the model, VerificationError where the model fails.
+        """
+        scores = self.score_detailed(pairs)
+        for index, error in sorted(scores.errors.items()):
+            raise PairTooLong(f"pair {index} has no score: {error.message}")
+        return scores.values
+
+    def score_detailed(self, pairs: Sequence[tuple[str, str]]) -> Scores:
+        """Like ``score``, with windows, cuts and errors per pair; a pair with an error has NaN values.
+
+        Raises VerificationError where the model returns anything but finite numbers or runs out of memory
+        with a single input.
+        """
+        n = len(pairs)
+        scores = Scores(np.full((n, 3), np.nan), np.ones(n, np.int32), np.zeros(n, np.int32), np.zeros(n, np.bool_), {})
+        owners: list[NDArray[np.int64]] = []
+        numbers: list[NDArray[np.int64]] = []
+        logits: list[torch.Tensor] = []
+        errors: dict[int, PairError] = {}
+        for prepared in self._prepared_ahead(pairs):
+            errors.update(prepared.errors)
+            scores.truncated[prepared.truncated] = True
+            scores.windows[list(prepared.windows)] = list(prepared.windows.values())
+            for items, output in self._forward(prepared.texts):
+                owners.append(np.asarray(prepared.owner, np.int64)[items])
+                numbers.append(np.asarray(prepared.number, np.int64)[items])
+                logits.append(output)
+        if logits:
+            _keep_decisive(scores, np.concatenate(owners), np.concatenate(numbers), self._probabilities(logits))
+        return Scores(scores.values, scores.windows, scores.window, scores.truncated, errors)
+
+    def _prepared_ahead(self, pairs: Sequence[tuple[str, str]]) -> Iterator[_Prepared]:
+        """Long pairs first, in chunks; the next chunk is tokenized while the model works on this one."""
+        memo = TokenMemo(self._backend)
+        sizes = [len(premise) + len(hypothesis) for premise, hypothesis in pairs]
+        chunks = size_chunks(sizes, _CHUNK_CHARACTERS)
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            ahead = pool.submit(self._prepare, pairs, chunks[0], memo) if chunks else None
+            for following in [*chunks[1:], None]:
+                if ahead is None:
+                    return
+                prepared = ahead.result()
+                ahead = pool.submit(self._prepare, pairs, following, memo) if following is not None else None
+                yield prepared
+
+    def _prepare(self, pairs: Sequence[tuple[str, str]], chunk: NDArray[np.int64], memo: TokenMemo) -> _Prepared:
+        started = time.perf_counter()
+        prepared = _Prepared()
+        memo.add([text for index in chunk for text in pairs[index]])
+        for index in chunk.tolist():
+            premise, hypothesis = pairs[index]
+            self._prepare_pair(prepared, index, premise, memo.ids(hypothesis), memo)
+        self.seconds_tokenizing += time.perf_counter() - started
+        return prepared
+
+    def _prepare_pair(self, prepared: _Prepared, index: int, premise: str, hypothesis: Ids, memo: TokenMemo) -> None:
+        ids = memo.ids(premise)
+        room = self.max_length - self._template.special_tokens - len(hypothesis)
+        if len(ids) <= room:
+            prepared.add(index, {0: ids}, hypothesis)
+        elif room < 1:
+            prepared.errors[index] = _too_long(
+                f"the hypothesis has {len(hypothesis)} tokens and leaves no room for a premise in the model's"
+                f" {self.max_length}"
+            )
+        elif self.too_long == "truncate":
+            cut = ids[-room:] if self._tokenizer.truncation_side == "left" else ids[:room]
+            prepared.add(index, {0: cut}, hypothesis)
+            prepared.truncated.append(index)
+        elif self.too_long == "reject":
+            prepared.errors[index] = _too_long(
+                f"the premise has {len(ids)} tokens where {room} fit beside the hypothesis, and too_long is reject"
+            )
+        else:
+            try:
+                windows = split_windows(premise, memo.offsets, room, memo.count)
+            except PairTooLong as error:
+                prepared.errors[index] = _too_long(str(error))
+            else:
+                # Equal windows are asked once: their scores would differ in the last bits and break ties at random.
+                first = {window: number for number, window in reversed(list(enumerate(windows)))}
+                prepared.add(index, {number: memo.ids(window) for window, number in first.items()}, hypothesis)
+                prepared.windows[index] = len(windows)
+
+    def _forward(self, texts: Sequence[tuple[Ids, Ids]]) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
+        """Item indices and their logits, float32 of shape (items, 3) on the device, batch by batch."""
+        special = self._template.special_tokens
+        lengths = np.array([len(first) + len(second) + special for first, second in texts], dtype=np.int64)
+        pending = token_batches(lengths, self.token_budget)[::-1]
+        while pending:
+            batch = pending.pop()
+            started = time.perf_counter()
+            output = self._try_batch([texts[index] for index in batch])
+            self.seconds_model += time.perf_counter() - started
+            if output is None:
+                self._halve_budget(len(batch), len(batch) * int(lengths[batch].max()))
+                rest = np.concatenate([batch, *pending[::-1]])
+                pending = [rest[part] for part in token_batches(lengths[rest], self.token_budget)][::-1]
+                continue
+            self.tokens_scored += int(lengths[batch].sum())
+            self.tokens_padded += len(batch) * int(lengths[batch].max()) - int(lengths[batch].sum())
+            yield batch, output
+
+    def _try_batch(self, texts: Sequence[tuple[Ids, Ids]]) -> torch.Tensor | None:
+        """The logits of one batch, or None where the device has too little memory for it."""
+        pin = self._device.type == "cuda"
+        ids, mask = pad_batch([self._template.ids(*pair) for pair in texts], self._tokenizer.pad_token_id or 0, pin)
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        if self._types:
+            fill = int(self._tokenizer.pad_token_type_id)
+            inputs["token_type_ids"], _ = pad_batch([self._template.type_ids(*pair) for pair in texts], fill, pin)
+        try:
+            moved = {name: tensor.to(self._device, non_blocking=True) for name, tensor in inputs.items()}
+            with torch.inference_mode():
+                logits: torch.Tensor = self._network(**moved).logits
+            return logits[:, self._columns].float()
+        except torch.OutOfMemoryError:
+            return None
+
+    def _halve_budget(self, items: int, cells: int) -> None:
+        if items == 1:
+            raise VerificationError(f"the device has too little memory for one input of {cells} tokens")
+        self.token_budget = max(1, min(self.token_budget, cells) // 2)
+        warnings.warn(
+            f"out of device memory with {cells} tokens, token_budget is {self.token_budget} from here on",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def _probabilities(self, logits: Sequence[torch.Tensor]) -> NDArray[np.float64]:
+        started = time.perf_counter()
+        probabilities: NDArray[np.float64] = torch.softmax(torch.cat(list(logits)), dim=-1).double().cpu().numpy()
+        self.seconds_model += time.perf_counter() - started
+        if not np.isfinite(probabilities).all():
+            raise VerificationError(f"the model {self.model} returned something other than finite numbers")
+        return probabilities
+
+
+def _keep_decisive(
+    scores: Scores, owner: NDArray[np.int64], number: NDArray[np.int64], probabilities: NDArray[np.float64]
+) -> None:
+    """Give each pair the triple of its window with the largest entailment or contradiction, the first on ties."""
+    order = np.lexsort((number, -probabilities[:, :2].max(axis=1), owner))
+    pairs, first = np.unique(owner[order], return_index=True)
+    scores.values[pairs] = probabilities[order[first]]
+    scores.window[pairs] = number[order[first]]
+
+
+def _too_long(message: str) -> PairError:
+    return PairError("rejected", "pair_too_long", message)

@@ -1,0 +1,264 @@
+"""The method ``groups``: the smallest evidence group that supports or refutes each claim of a batch.
+
+Rounds, all claims of the batch together: singles, then combinations of two and of three of the best
+candidates, each followed by the localized recheck of groups whose entailment a guard held back. A claim
+leaves at the first group size with a decision.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from verifier.digests import sha256_text
+from verifier.protocol import LABELS, Outcome, Pair, PairError, Plan, ScoredPair, Scores
+from verifier.records import (
+    Basis,
+    Claim,
+    GroupScore,
+    Limitation,
+    LocalizedAssessment,
+    Status,
+    Verification,
+    VerificationPolicy,
+    check_evidence,
+    claim_digest,
+    evidence_digest,
+    sealed,
+)
+from verifier.search.guards import (
+    Passage,
+    contradiction_corroborated,
+    modality_preserved,
+    may_support,
+    overlaps_negation,
+)
+from verifier.search.premises import localize, premise
+from verifier.text.features import TextFeatures
+
+Group = tuple[Passage, ...]
+Candidate = tuple[float, tuple[str, ...], Basis]
+
+
+class _ClaimSearch:
+    """The state of one claim's search."""
+
+    def __init__(self, claim: Claim, features: Mapping[str, TextFeatures]) -> None:
+        self.claim = claim
+        self.features = features[claim.claim]
+        self.passages = [Passage(item, features[item.text]) for item in claim.evidence]
+        self.scores: list[GroupScore] = []
+        self.localized: list[LocalizedAssessment] = []
+        self.limitations: set[Limitation] = set()
+        self.pairs: list[ScoredPair] = []
+        self.supporting: Candidate | None = None
+        self.refuting: Candidate | None = None
+        self.error: PairError | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether a further group size is to be tried."""
+        return self.error is None and self.supporting is None and self.refuting is None
+
+    def groups(self, size: int, candidate_limit: int) -> list[Group]:
+        """The groups of ``size`` passages to score: every passage alone, or combinations of the best candidates."""
+        if size == 1:
+            return [(passage,) for passage in self.passages]
+        ranked = sorted(
+            range(len(self.passages)),
+            key=lambda index: (
+                -max(self.scores[index].entailment, self.scores[index].contradiction),
+                self.passages[index].memory_id,
+            ),
+        )
+        kept = sorted(ranked[:candidate_limit])
+        return list(combinations([self.passages[index] for index in kept], size))
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A group put to the scorer, and the claim it is for."""
+
+    search: _ClaimSearch
+    group: Group
+    pair: Pair
+    segment_numbers: tuple[tuple[int, ...], ...] = ()
+
+
+class EvidenceGroups:
+    """The method ``groups``.
+
+    ``revision`` is the scorer's resolved revision, which the records carry. Claims must have passed
+    ``check_evidence``.
+    """
+
+    name = "groups"
+
+    def __init__(self, policy: VerificationPolicy, revision: str) -> None:
+        self.policy = policy
+        self.revision = revision
+        self._configuration_sha256 = policy.digest()
+
+    def plan(self, claims: Sequence[Claim]) -> Plan:
+        """Yield the pairs of each round, receive their scores, return one outcome a claim."""
+        for claim in claims:
+            check_evidence(claim, self.policy.max_evidence)
+        features = TextFeatures.of(
+            text for claim in claims for text in (claim.claim, *(item.text for item in claim.evidence))
+        )
+        searches = [_ClaimSearch(claim, features) for claim in claims]
+        for size in range(1, self.policy.max_group_size + 1):
+            questions = [
+                _question(index, search, group, "single" if size == 1 else "group")
+                for index, search in enumerate(searches)
+                if search.open and not search.claim.requires_complete_set
+                for group in search.groups(size, self.policy.group_candidate_limit)
+            ]
+            if not questions:
+                continue
+            scores = yield [question.pair for question in questions]
+            rechecks = self._judge(questions, scores)
+            asked = [recheck.pair for recheck in rechecks if recheck.pair.premise]
+            self._judge_localized(rechecks, (yield asked) if asked else None)
+        return [self._outcome(search) for search in searches]
+
+    def _judge(self, questions: Sequence[_Question], scores: Scores) -> list[_Question]:
+        """Take the scores of a round; return the localized rechecks that they call for."""
+        rechecks = []
+        rows = scores.values.tolist()
+        for index, question in enumerate(questions):
+            search, group = question.search, question.group
+            if _failed(question, scores, index):
+                continue
+            entailment, contradiction, neutral = rows[index]
+            search.pairs.append(_scored(question.pair, scores, index, rows[index]))
+            ids = tuple(passage.memory_id for passage in group)
+            search.scores.append(GroupScore(question.pair.references, ids, entailment, contradiction, neutral))
+            if entailment >= self.policy.entailment_threshold:
+                if self._entailment_allowed(search.features, group):
+                    search.supporting = _better(search.supporting, (entailment, ids, Basis.MODEL_ENTAILMENT))
+                else:
+                    rechecks.append(_localized_question(question))
+            self._judge_contradiction(search, group, ids, contradiction)
+        return rechecks
+
+    def _entailment_allowed(self, claim: TextFeatures, group: Group) -> bool:
+        if self.policy.entailment_policy == "model_only":
+            return True
+        return all(may_support(claim, passage) for passage in group)
+
+    def _judge_contradiction(self, search: _ClaimSearch, group: Group, ids: tuple[str, ...], score: float) -> None:
+        claim = search.features
+        if score >= self.policy.contradiction_threshold:
+            if self.policy.refutation_policy == "model_only" or contradiction_corroborated(claim, group):
+                search.refuting = _better(search.refuting, (score, ids, Basis.MODEL_CONTRADICTION))
+                return
+            search.limitations.add(Limitation.CONTRADICTION)
+        if any(overlaps_negation(claim, passage) for passage in group) and modality_preserved(claim, group):
+            search.refuting = _better(search.refuting, (score, ids, Basis.EXPLICIT_NEGATION_OVERLAP))
+
+    def _judge_localized(self, rechecks: Sequence[_Question], scores: Scores | None) -> None:
+        """Take the second look at each held-back group; ``scores`` has those with a premise left, in order."""
+        rows = scores.values.tolist() if scores else []
+        index = -1
+        for recheck in rechecks:
+            search = recheck.search
+            if scores is None or not recheck.pair.premise:
+                search.localized.append(_assessment(recheck))
+                search.limitations.add(Limitation.ENTAILMENT)
+                continue
+            index += 1
+            if _failed(recheck, scores, index):
+                continue
+            search.pairs.append(_scored(recheck.pair, scores, index, rows[index]))
+            assessment = _assessment(recheck, rows[index])
+            search.localized.append(assessment)
+            entailment = rows[index][0]
+            if entailment >= self.policy.entailment_threshold:
+                candidate = (entailment, assessment.memory_ids, Basis.LOCALIZED_MODEL_ENTAILMENT)
+                search.supporting = _better(search.supporting, candidate)
+            else:
+                search.limitations.add(Limitation.ENTAILMENT)
+
+    def _outcome(self, search: _ClaimSearch) -> Outcome:
+        pairs = tuple(search.pairs)
+        if search.error is not None:
+            return Outcome(None, pairs, search.error)
+        supporting, refuting = search.supporting, search.refuting
+        called = bool(search.scores)
+        limitations = {Limitation.COMPLETE_SET} if search.claim.requires_complete_set else search.limitations
+        verification = Verification(
+            claim=search.claim.claim,
+            status=_status(search),
+            model=self.policy.model,
+            requested_revision=self.policy.revision,
+            resolved_revision=self.revision if called else None,
+            model_called=called,
+            configuration_sha256=self._configuration_sha256,
+            claim_sha256=claim_digest(search.claim),
+            evidence_sha256=evidence_digest(search.claim.evidence),
+            supporting_group=supporting[1] if supporting else (),
+            refuting_group=refuting[1] if refuting else (),
+            supporting_basis=supporting[2] if supporting else None,
+            refuting_basis=refuting[2] if refuting else None,
+            group_scores=tuple(search.scores),
+            localized_assessments=tuple(search.localized),
+            limitations=tuple(limitation for limitation in Limitation if limitation in limitations),
+        )
+        return Outcome(sealed(verification), pairs)
+
+
+def _question(row: int, search: _ClaimSearch, group: Group, kind: str) -> _Question:
+    references = tuple(passage.evidence.reference for passage in group)
+    text = premise([passage.evidence.text for passage in group])
+    return _Question(search, group, Pair(row, kind, references, text, search.claim.claim))
+
+
+def _localized_question(question: _Question) -> _Question:
+    text, numbers = localize(question.search.features, question.group)
+    pair = replace(question.pair, kind="localized", premise=text)
+    return replace(question, pair=pair, segment_numbers=numbers)
+
+
+def _failed(question: _Question, scores: Scores, index: int) -> bool:
+    error = scores.errors.get(index)
+    if error is not None:
+        question.search.error = error
+    return error is not None
+
+
+def _scored(pair: Pair, scores: Scores, index: int, row: Sequence[float]) -> ScoredPair:
+    return ScoredPair(
+        kind=pair.kind,
+        references=pair.references,
+        premise_sha256=sha256_text(pair.premise),
+        hypothesis_sha256=sha256_text(pair.hypothesis),
+        values=dict(zip(LABELS, row, strict=True)),
+        window=int(scores.window[index]),
+        windows=int(scores.windows[index]),
+        truncated=bool(scores.truncated[index]),
+    )
+
+
+def _assessment(recheck: _Question, row: Sequence[float] | None = None) -> LocalizedAssessment:
+    ids = tuple(passage.memory_id for passage in recheck.group)
+    if row is None:
+        return LocalizedAssessment(recheck.pair.references, ids, recheck.segment_numbers)
+    digest = sha256_text(recheck.pair.premise)
+    return LocalizedAssessment(recheck.pair.references, ids, recheck.segment_numbers, digest, True, *row)
+
+
+def _better(best: Candidate | None, candidate: Candidate) -> Candidate:
+    """The more probable of two candidates of one size; on a tie the smaller tuple of ids."""
+    if best is None or (-candidate[0], candidate[1]) < (-best[0], best[1]):
+        return candidate
+    return best
+
+
+def _status(search: _ClaimSearch) -> Status:
+    if search.claim.requires_complete_set:
+        return Status.INCOMPLETE
+    if search.supporting and search.refuting:
+        return Status.CONTESTED
+    if search.supporting:
+        return Status.SUPPORTED
+    return Status.REFUTED if search.refuting else Status.INSUFFICIENT

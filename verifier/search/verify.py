@@ -1,0 +1,32 @@
+"""``verify_claims``: the whole search over claims in memory, with any three-label scorer."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from verifier.errors import VerificationError
+from verifier.protocol import run_plan
+from verifier.records import Claim, Verification, VerificationPolicy
+from verifier.scorers.base import score_round
+from verifier.search.groups import EvidenceGroups
+
+
+def verify_claims(claims: Sequence[Claim], scorer: Any, policy: VerificationPolicy) -> list[Verification]:
+    """Decide every claim from its evidence; one verification a claim, in order.
+
+    ``scorer`` has ``model``, ``revision`` and ``score(pairs)``, see ``verifier.scorers.base``. Raises
+    InputError (a ValueError) for a claim with repeated or too much evidence, before anything is scored, and
+    VerificationError when the scorer is not the policy's model, fails, or returns no probabilities.
+    """
+    if scorer.model != policy.model:
+        raise VerificationError(
+            f"the scorer's model is {scorer.model!r} but the policy's is {policy.model!r}: name the same one in both"
+        )
+    method = EvidenceGroups(policy, scorer.revision)
+    outcomes = run_plan(method.plan(claims), lambda pairs: score_round(scorer, pairs))
+    verifications = []
+    for claim, outcome in zip(claims, outcomes, strict=True):
+        if outcome.verification is None:
+            reason = outcome.error.message if outcome.error else "no verification"
+            raise VerificationError(f"claim {claim.claim_id!r} was not scored: {reason}")
+        verifications.append(outcome.verification)
+    return verifications

@@ -1,0 +1,40 @@
+"""Concrete values that two texts can disagree on: numbers, weekdays, months (SPEC, "Refutation corroboration")."""
+
+import re
+
+from verifier.text.words import CueTable, is_word_character
+
+_WEEKDAYS = CueTable({1: "monday, tuesday, wednesday, thursday, friday, saturday, sunday"})
+_MONTHS = CueTable(
+    {1: "january, february, march, april, may, june, july, august, september, october, november, december"}
+)
+_NUMBER = re.compile(r"(\d+)(?:\.\d+)?(?!\w)")
+
+
+def numbers(text: str) -> frozenset[str]:
+    """The numbers of a text as written: an optional minus, digits, optionally . and digits.
+
+    A word character on either side makes it no number (``v2``, ``9x``), before the minus it makes the minus
+    none (``5-7`` holds 5 and 7).
+    """
+    found = set()
+    match = _NUMBER.search(text)
+    while match:
+        start = match.start()
+        if start and is_word_character(text[start - 1]):
+            match = _NUMBER.search(text, match.end(1))
+            continue
+        minus = start > 0 and text[start - 1] == "-" and not (start > 1 and is_word_character(text[start - 2]))
+        found.add(text[start - minus : match.end()])
+        match = _NUMBER.search(text, match.end())
+    return frozenset(found)
+
+
+def weekdays(folded: str, present: frozenset[str]) -> frozenset[str]:
+    """The weekday names of a folded text; ``present`` are its ``literals``."""
+    return frozenset(folded[start:end] for start, end, _ in _WEEKDAYS.occurrences(folded, present))
+
+
+def months(folded: str, present: frozenset[str]) -> frozenset[str]:
+    """The full month names of a folded text; ``present`` are its ``literals``."""
+    return frozenset(folded[start:end] for start, end, _ in _MONTHS.occurrences(folded, present))
