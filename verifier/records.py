@@ -215,12 +215,12 @@ class Verification:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, str) or value is None:
+        return value.value if isinstance(value, StrEnum) else value
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if isinstance(value, (GroupScore, LocalizedAssessment)):
-        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
-    if isinstance(value, StrEnum):
-        return value.value
+        return {name: _plain(getattr(value, name)) for name in value.__slots__}
     return value
 
 

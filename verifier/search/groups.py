@@ -25,13 +25,7 @@ from verifier.records import (
     evidence_digest,
     sealed,
 )
-from verifier.search.guards import (
-    Passage,
-    contradiction_corroborated,
-    modality_preserved,
-    may_support,
-    overlaps_negation,
-)
+from verifier.search.guards import Passage, contradiction_corroborated, negation_overlap
 from verifier.search.premises import localize, premise
 from verifier.text.features import TextFeatures
 
@@ -45,7 +39,7 @@ class _ClaimSearch:
     def __init__(self, claim: Claim, features: Mapping[str, TextFeatures]) -> None:
         self.claim = claim
         self.features = features[claim.claim]
-        self.passages = [Passage(item, features[item.text]) for item in claim.evidence]
+        self.passages = [Passage(self.features, item, features[item.text]) for item in claim.evidence]
         self.scores: list[GroupScore] = []
         self.localized: list[LocalizedAssessment] = []
         self.limitations: set[Limitation] = set()
@@ -134,26 +128,23 @@ class EvidenceGroups:
             ids = tuple(passage.memory_id for passage in group)
             search.scores.append(GroupScore(question.pair.references, ids, entailment, contradiction, neutral))
             if entailment >= self.policy.entailment_threshold:
-                if self._entailment_allowed(search.features, group):
+                if self._entailment_allowed(group):
                     search.supporting = _better(search.supporting, (entailment, ids, Basis.MODEL_ENTAILMENT))
                 else:
                     rechecks.append(_localized_question(question))
             self._judge_contradiction(search, group, ids, contradiction)
         return rechecks
 
-    def _entailment_allowed(self, claim: TextFeatures, group: Group) -> bool:
-        if self.policy.entailment_policy == "model_only":
-            return True
-        return all(may_support(claim, passage) for passage in group)
+    def _entailment_allowed(self, group: Group) -> bool:
+        return self.policy.entailment_policy == "model_only" or all(passage.may_support for passage in group)
 
     def _judge_contradiction(self, search: _ClaimSearch, group: Group, ids: tuple[str, ...], score: float) -> None:
-        claim = search.features
         if score >= self.policy.contradiction_threshold:
-            if self.policy.refutation_policy == "model_only" or contradiction_corroborated(claim, group):
+            if self.policy.refutation_policy == "model_only" or contradiction_corroborated(search.features, group):
                 search.refuting = _better(search.refuting, (score, ids, Basis.MODEL_CONTRADICTION))
                 return
             search.limitations.add(Limitation.CONTRADICTION)
-        if any(overlaps_negation(claim, passage) for passage in group) and modality_preserved(claim, group):
+        if negation_overlap(group):
             search.refuting = _better(search.refuting, (score, ids, Basis.EXPLICIT_NEGATION_OVERLAP))
 
     def _judge_localized(self, rechecks: Sequence[_Question], scores: Scores | None) -> None:
@@ -214,7 +205,7 @@ def _question(row: int, search: _ClaimSearch, group: Group, kind: str) -> _Quest
 
 
 def _localized_question(question: _Question) -> _Question:
-    text, numbers = localize(question.search.features, question.group)
+    text, numbers = localize(question.group)
     pair = replace(question.pair, kind="localized", premise=text)
     return replace(question, pair=pair, segment_numbers=numbers)
 

@@ -1,38 +1,16 @@
 """The features of one passage, each computed at most once and only when a decision asks for it."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import reduce
 from operator import or_
-from typing import Any, Generic, TypeVar, overload
 
+from verifier.text.lazy import lazy
 from verifier.text.negation import has_correction_cue, negated_clauses, negation_tokens, negators
 from verifier.text.segments import segment_spans
 from verifier.text.speech import mode_cues
 from verifier.text.values import months, numbers, weekdays
 from verifier.text.words import Occurrence, fold, literals
-
-T = TypeVar("T")
-
-
-class lazy(Generic[T]):  # noqa: N801 - used as a decorator
-    """A property computed once; unlike ``functools.cached_property`` of Python 3.11 it takes no lock."""
-
-    def __init__(self, compute: Callable[[Any], T]) -> None:
-        self._compute = compute
-        self._name = compute.__name__
-        self.__doc__ = compute.__doc__
-
-    @overload
-    def __get__(self, owner: None, kind: type) -> "lazy[T]": ...
-    @overload
-    def __get__(self, owner: object, kind: type) -> T: ...
-    def __get__(self, owner: object | None, kind: type) -> "lazy[T] | T":
-        if owner is None:
-            return self
-        value = self._compute(owner)
-        owner.__dict__[self._name] = value
-        return value
 
 
 class TextFeatures:
