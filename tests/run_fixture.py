@@ -27,7 +27,8 @@ from verifier.records import (
     evidence_to_json,
     sealed,
 )
-from verifier.results import REJECT_SCHEMA, result_row, results_table
+from verifier.results import result_row, results_table
+from verifier.schemas import REJECT_SCHEMA
 
 POLICY = VerificationPolicy()
 CATEGORIES = (
@@ -135,7 +136,7 @@ def make_run(run_dir: Path, n: int, labelled: bool = True) -> Path:
     draw = random.Random(7)
     claims, rows = [], []
     for number in range(n):
-        category, label = CATEGORIES[number * number % 7 % len(CATEGORIES)]
+        category, label = draw.choice(CATEGORIES)
         claim = make_claim(number, label if labelled else None, category)
         claims.append(claim)
         status = Status(label if draw.random() < 0.85 else draw.choice(STATUSES))

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
 
@@ -18,3 +19,9 @@ def sha256_text(text: str) -> str:
 def sha256_json(value: Any) -> str:
     """Hexadecimal sha256 of the canonical JSON of ``value``."""
     return sha256_text(canonical_json(value))
+
+
+def sha256_file(path: Path) -> str:
+    """Hexadecimal sha256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -17,6 +17,10 @@ class ConfigurationError(ValueError):
     """The configuration or the input cannot be used as given (exit status 2)."""
 
 
+class LimitError(ConfigurationError):
+    """The job did its work, but a limit or gate that the configuration sets has failed (exit status 1)."""
+
+
 class InputError(ValueError):
     """One claim cannot be verified as given.
 

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa  # type: ignore[import-untyped]
-from pyarrow.fs import FileSelector, FileSystem, FileType  # type: ignore[import-untyped]
+import pyarrow as pa
+from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from verifier.protocol import Outcome, ScoredPair
 from verifier.records import Verification, read_verification
+from verifier.schemas import REJECT_SCHEMA
 
 _STRINGS = pa.list_(pa.string())
 
@@ -90,17 +91,6 @@ RESULT_SCHEMA = pa.schema(
         "premises_truncated": pa.int32(),
         "pairs": pa.list_(PAIR),
         "record": RECORD,
-    }
-)
-
-REJECT_SCHEMA = pa.schema(
-    {
-        "row_id": pa.int64(),
-        "claim_id": pa.string(),
-        "source": pa.string(),
-        "code": pa.string(),
-        "message": pa.string(),
-        "raw": pa.string(),
     }
 )
 

@@ -6,13 +6,11 @@ from typing import Any
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from verifier.records import Claim, evidence_to_json
+from verifier.records import Claim, Evidence, evidence_to_json
 
-_EVIDENCE_NAMES = (
-    "reference text memory_id source_type epistemic_type lifecycle_state event_time valid_from valid_to"
-).split()
-
-EVIDENCE_TYPE = pa.struct([pa.field(name, pa.string(), name not in ("reference", "text")) for name in _EVIDENCE_NAMES])
+EVIDENCE_TYPE = pa.struct(
+    [pa.field(name, pa.string(), name not in ("reference", "text")) for name in Evidence.__dataclass_fields__]
+)
 """One evidence item; times in the ISO form that the digests are computed over."""
 
 WORK_SCHEMA = pa.schema(

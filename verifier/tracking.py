@@ -4,7 +4,6 @@ Every call is kept in a journal. When the tracking server cannot be reached, or 
 so, a run is opened in the local sqlite store, and the journal is logged there again.
 """
 
-import getpass
 import json
 import logging
 import os
@@ -12,31 +11,39 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit, urlunsplit
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import DatasetInput
 
-log = logging.getLogger(__name__)
+    Call = Callable[[MlflowClient, str], object]
 
+log = logging.getLogger(__name__)
+URLLIB3 = logging.getLogger("urllib3.connectionpool")
+
+# What MLflow takes at most: characters of each, and params or tags in one request.
+NAME_LIMIT, PARAM_LIMIT, TAG_LIMIT, DATASET_NAME_LIMIT, DIGEST_LIMIT, BATCH_LIMIT = 250, 6000, 8000, 500, 36, 100
 LOCAL_FOLDER = "mlruns"
 NOT_IN_A_NAME = re.compile(r"[^\w\-. /]")  # what MLflow forbids in the name of a param, metric or tag
+PASSWORD = re.compile(r"(?<=\w)://[^/\s@]+@")  # user and password of a URI
 
 
-class Tracker(Protocol):
-    """What a job logs to; no method raises."""
+class Tracker:
+    """What a job logs to; a store that fails never raises here. This one keeps nothing."""
 
-    run_id: str | None
+    run_id: str | None = None
 
     @property
     def location(self) -> str:
         """Where the run is, for people: the tracking URI and the run id."""
+        return "not tracked"
 
     def log_params(self, params: Mapping[str, Any]) -> None:
         """Log a configuration, nested mappings as dotted names, long values cut."""
@@ -52,28 +59,6 @@ class Tracker(Protocol):
 
     def log_input(self, name: str, digest: str, source: str, context: str = "verification") -> None:
         """Log the data set that the run read: its name, the digest of its content, the path or URI it came from."""
-
-
-class NoTracker:
-    """A tracker that keeps nothing."""
-
-    run_id: str | None = None
-    location = "not tracked"
-
-    def log_params(self, params: Mapping[str, Any]) -> None:
-        """Do nothing."""
-
-    def log_metrics(self, metrics: Mapping[str, float | None], step: int = 0) -> None:
-        """Do nothing."""
-
-    def log_tags(self, tags: Mapping[str, Any]) -> None:
-        """Do nothing."""
-
-    def log_artifact(self, path: str | Path, folder: str | None = None) -> None:
-        """Do nothing."""
-
-    def log_input(self, name: str, digest: str, source: str, context: str = "verification") -> None:
-        """Do nothing."""
 
 
 @contextmanager
@@ -97,14 +82,14 @@ def open_run(
         parent_run_id: the run under which MLflow shows this one.
     """
     if not enabled:
-        yield NoTracker()
+        yield Tracker()
         return
     _quiet()
     tags = {
         "run_dir": str(run_dir),
         "mlflow.source.name": Path(sys.argv[0]).name,
         "mlflow.source.git.commit": git_commit(),
-        "mlflow.user": _user(),
+        "mlflow.user": os.environ.get("USER"),
         "mlflow.parentRunId": parent_run_id,
     }
     tracker = _MlflowTracker(uri or local_uri(), experiment, run_name, {k: v for k, v in tags.items() if v is not None})
@@ -129,13 +114,11 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     """Nested values by dotted name, as text; lists as JSON, empty mappings kept as ``{}``."""
     flat: dict[str, str] = {}
     for key, value in values.items():
-        name = f"{prefix}{key}"
         if isinstance(value, Mapping) and value:
-            flat |= flatten(value, f"{name}.")
-        elif isinstance(value, (list, tuple, Mapping)):
-            flat[name] = json.dumps(value, default=str, ensure_ascii=False)
+            flat |= flatten(value, f"{prefix}{key}.")
         else:
-            flat[name] = str(value)
+            listed = isinstance(value, (list, tuple, Mapping))
+            flat[f"{prefix}{key}"] = json.dumps(value, default=str, ensure_ascii=False) if listed else str(value)
     return flat
 
 
@@ -148,20 +131,21 @@ def git_commit() -> str | None:
 
 
 @dataclass
-class _MlflowTracker:
+class _MlflowTracker(Tracker):
     uri: str
     experiment: str
     run_name: str | None
     tags: Mapping[str, str]
+    local: str = field(default_factory=local_uri)  # of the folder in which the run began
     run_id: str | None = None
     _client: "MlflowClient | None" = None
-    _journal: list[tuple[str, Callable[["MlflowClient", str], object]]] = field(default_factory=list)
+    _journal: "list[tuple[str, Call]]" = field(default_factory=list)
 
     @property
     def location(self) -> str:
         if self.run_id is None:
             return "not tracked (no tracking store could be opened)"
-        return f"{_without_password(self.uri)} run {self.run_id}"
+        return f"{PASSWORD.sub('://', self.uri)} run {self.run_id}"
 
     def open(self) -> None:
         try:
@@ -174,31 +158,23 @@ class _MlflowTracker:
 
     def log_params(self, params: Mapping[str, Any]) -> None:
         from mlflow.entities import Param
-        from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH, MAX_PARAMS_TAGS_PER_BATCH
 
-        items = [Param(_name(key), _cut(text, MAX_PARAM_VAL_LENGTH)) for key, text in flatten(params).items()]
-        for start in range(0, len(items), MAX_PARAMS_TAGS_PER_BATCH):
-            batch = items[start : start + MAX_PARAMS_TAGS_PER_BATCH]
-            self._log("params", lambda client, run_id, batch=batch: client.log_batch(run_id, params=batch))
+        self._log_batches(
+            "params", [Param(_name(key), _cut(text, PARAM_LIMIT)) for key, text in flatten(params).items()]
+        )
 
     def log_metrics(self, metrics: Mapping[str, float | None], step: int = 0) -> None:
         from mlflow.entities import Metric
-        from mlflow.utils.validation import MAX_METRICS_PER_BATCH
 
         now = int(time.time() * 1000)
-        items = [Metric(_name(key), float(value), now, step) for key, value in metrics.items() if value is not None]
-        for start in range(0, len(items), MAX_METRICS_PER_BATCH):
-            batch = items[start : start + MAX_METRICS_PER_BATCH]
-            self._log("metrics", lambda client, run_id, batch=batch: client.log_batch(run_id, metrics=batch))
+        given = {_name(key): float(value) for key, value in metrics.items() if value is not None}
+        self._log_batches("metrics", [Metric(key, value, now, step) for key, value in given.items()])
 
     def log_tags(self, tags: Mapping[str, Any]) -> None:
         from mlflow.entities import RunTag
-        from mlflow.utils.validation import MAX_PARAMS_TAGS_PER_BATCH, MAX_TAG_VAL_LENGTH
 
-        items = [RunTag(_name(key), _cut(str(v), MAX_TAG_VAL_LENGTH)) for key, v in tags.items() if v is not None]
-        for start in range(0, len(items), MAX_PARAMS_TAGS_PER_BATCH):
-            batch = items[start : start + MAX_PARAMS_TAGS_PER_BATCH]
-            self._log("tags", lambda client, run_id, batch=batch: client.log_batch(run_id, tags=batch))
+        given = {_name(key): _cut(str(value), TAG_LIMIT) for key, value in tags.items() if value is not None}
+        self._log_batches("tags", [RunTag(key, value) for key, value in given.items()])
 
     def log_artifact(self, path: str | Path, folder: str | None = None) -> None:
         self._log(f"artifact {path}", lambda client, run_id: client.log_artifact(run_id, str(path), folder))
@@ -211,65 +187,69 @@ class _MlflowTracker:
         # MLflow keeps 36 characters of a digest: the whole one stands in a tag.
         self.log_tags({"input_digest": digest})
 
+    def _log_batches(self, what: str, items: Sequence[Any]) -> None:
+        for start in range(0, len(items), BATCH_LIMIT):
+            self._log(what, _batch_call({what: items[start : start + BATCH_LIMIT]}))
+
     def _start(self) -> None:
         from mlflow import MlflowClient
 
         self.run_id = None
-        if self.uri == local_uri():
-            Path(LOCAL_FOLDER).mkdir(exist_ok=True)
+        artifacts = None  # the server's choice
+        if self.uri == self.local:
+            folder = Path(self.local.removeprefix("sqlite:///")).parent
+            folder.mkdir(exist_ok=True)
+            artifacts = (folder / "artifacts").as_uri()
         # A dead server is found out within seconds; one that once answered gets more patience later.
         with _http_limits(seconds=3):
             client = MlflowClient(tracking_uri=self.uri)
             found = client.get_experiment_by_name(self.experiment)
-            experiment_id = found.experiment_id if found else self._create_experiment(client)
+            experiment_id = found.experiment_id if found else client.create_experiment(self.experiment, artifacts)
             run = client.create_run(experiment_id, tags=dict(self.tags), run_name=self.run_name)
         self._client, self.run_id = client, run.info.run_id
 
-    def _create_experiment(self, client: "MlflowClient") -> str:
-        if self.uri != local_uri():
-            return client.create_experiment(self.experiment)
-        return client.create_experiment(self.experiment, (Path.cwd() / LOCAL_FOLDER / "artifacts").as_uri())
-
-    def _log(self, what: str, call: "Callable[[MlflowClient, str], object]") -> None:
+    def _log(self, what: str, call: "Call") -> None:
         self._journal.append((what, call))
         self._call(what, call)
 
-    def _call(self, what: str, call: "Callable[[MlflowClient, str], object]") -> None:
+    def _call(self, what: str, call: "Call") -> None:
         if self._client is None or self.run_id is None:
             return
         try:
             with _http_limits(seconds=20):
                 call(self._client, self.run_id)
         except Exception as error:
-            if _is_refusal(error) or self.uri == local_uri():
+            if _is_refusal(error) or self.uri == self.local:
                 log.warning("MLflow did not take %s: %s", what, _one_line(error))
             else:
                 self._fall_back(error)
 
     def _fall_back(self, error: Exception) -> None:
         self._client = None
-        if self.uri == local_uri():
+        if self.uri == self.local:
             log.warning("the local MLflow store cannot be used, this run is not tracked: %s", _one_line(error))
             return
-        log.warning(
-            "the MLflow server %s does not answer, tracking goes on in %s: %s",
-            _without_password(self.uri), local_uri(), _one_line(error),
-        )  # fmt: skip
-        self.uri = local_uri()
+        log.warning("MLflow tracking falls back to %s: %s", self.local, _one_line(error))
+        self.uri = self.local
         self.open()
         for what, call in self._journal:
             self._call(what, call)
 
 
+def _batch_call(batch: Mapping[str, Any]) -> "Call":
+    return lambda client, run_id: client.log_batch(run_id, **batch)
+
+
 def _dataset_input(name: str, digest: str, source: str, context: str) -> "DatasetInput":
-    from mlflow.data.code_dataset_source import CodeDatasetSource
+    from mlflow.data.dataset_source_registry import resolve_dataset_source
     from mlflow.data.meta_dataset import MetaDataset
     from mlflow.entities import DatasetInput, InputTag
     from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT
-    from mlflow.utils.validation import MAX_DATASET_DIGEST_SIZE, MAX_DATASET_NAME_SIZE
 
-    origin = CodeDatasetSource({"path": source})
-    data = MetaDataset(origin, name[:MAX_DATASET_NAME_SIZE], digest[:MAX_DATASET_DIGEST_SIZE])
+    with warnings.catch_warnings(action="ignore"):  # that a path could be read by more than one kind of source
+        origin = resolve_dataset_source(source)
+    # MLflow declares MetaDataset's profile abstract, yet makes such objects itself.
+    data = MetaDataset(origin, name[:DATASET_NAME_LIMIT], digest[:DIGEST_LIMIT])  # type: ignore[abstract]
     return DatasetInput(data._to_mlflow_entity(), [InputTag(MLFLOW_DATASET_CONTEXT, context)])
 
 
@@ -277,13 +257,17 @@ def _is_refusal(error: Exception) -> bool:
     """Whether the server is there and refuses one value (a changed param, say), which no other store would mend."""
     from mlflow.exceptions import MlflowException
 
-    return isinstance(error, MlflowException) and 400 <= int(error.get_http_status_code()) < 500
+    if isinstance(error, MlflowException):
+        return bool(error.get_http_status_code() == HTTPStatus.BAD_REQUEST)  # type: ignore[no-untyped-call]
+    return isinstance(error, FileNotFoundError)  # an artifact that is not there
 
 
 @contextmanager
 def _http_limits(seconds: int) -> Iterator[None]:
     """Let MLflow's requests fail soon; what the user has set in the environment stands."""
     wanted = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": str(seconds)}
+    level = URLLIB3.level
+    URLLIB3.setLevel(logging.ERROR)  # a failure is told once, by us
     added = {name: value for name, value in wanted.items() if name not in os.environ}
     os.environ.update(added)
     try:
@@ -291,25 +275,20 @@ def _http_limits(seconds: int) -> Iterator[None]:
     finally:
         for name in added:
             os.environ.pop(name, None)
+        URLLIB3.setLevel(level)
 
 
 def _quiet() -> None:
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_DISABLE_AGENT_HINT", "true")
-    for name in ("mlflow", "alembic"):
+    import mlflow  # sets its loggers up when it is imported: silence them after that
+
+    for name in (mlflow.__name__, "mlflow.store.db.utils", "alembic"):
         logging.getLogger(name).setLevel(logging.ERROR)
 
 
-def _user() -> str | None:
-    with suppress(OSError, KeyError, ImportError):  # a container's user may have no name
-        return getpass.getuser()
-    return None
-
-
 def _name(key: str) -> str:
-    from mlflow.utils.validation import MAX_ENTITY_KEY_LENGTH
-
-    return NOT_IN_A_NAME.sub("_", key)[:MAX_ENTITY_KEY_LENGTH]
+    return NOT_IN_A_NAME.sub("_", key)[:NAME_LIMIT]
 
 
 def _cut(text: str, limit: int) -> str:
@@ -317,9 +296,4 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _one_line(error: Exception) -> str:
-    return _cut(" ".join(str(error).split()) or type(error).__name__, 300)
-
-
-def _without_password(uri: str) -> str:
-    parts = urlsplit(uri)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else uri
+    return _cut(PASSWORD.sub("://", " ".join(str(error).split())) or type(error).__name__, 300)

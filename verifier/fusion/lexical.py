@@ -74,9 +74,7 @@ class PlanIdf:
     __call__ = idf
 
 
-def lexical_coverage(
-    claim_tokens: Sequence[str], span_tokens: Sequence[str], idf: Callable[[str], float]
-) -> float:
+def lexical_coverage(claim_tokens: Sequence[str], span_tokens: Sequence[str], idf: Callable[[str], float]) -> float:
     """How much of the claim's weight the span holds, in [0, 1]: Σ idf·min(count) / Σ idf·count over the claim.
 
     A multiset coverage: a token needed twice and held once counts half. The span's length does not matter.

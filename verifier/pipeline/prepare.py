@@ -1,15 +1,283 @@
 """The prepare phase: any input form in, ``work/`` and ``rejects/`` out, and the totals known.
 
-Cheap, on the CPU, and idempotent: ``prepare.json`` is written last and is the only mark of completeness. Without it
-everything starts again from nothing; with it, and the same input, nothing is done.
+Cheap, on the CPU, and idempotent: ``prepare.json`` is written last and is the only mark of completeness (an object
+store has no rename). Without it everything starts again from nothing; with it, and the same input, nothing is done.
 """
 
-import json
-import logging
-import tempfile
+import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from itertools import batched  # type: ignore[attr-defined]
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any, Literal
+
+from pyarrow import fs as pafs
+
+from verifier.errors import ConfigurationError, InputError, LimitError
+from verifier.pipeline.evidence_sets import EvidenceSets
+from verifier.pipeline.forms import (
+    claim_from_bundle,
+    claim_from_case,
+    claim_from_claims,
+    claim_from_joined,
+    claim_from_wice,
+)
+from verifier.pipeline.parts import PartWriter
+from verifier.pipeline.rows import chunked, claimed_id, parsed_row, printable, wice_claims
+from verifier.pipeline.seen import SeenIds
+from verifier.pipeline.sources import InputFile, InputSpec, Row, find_input, raw_text, read_rows, source
+from verifier.pipeline.storage import delete_files, open_filesystem, scratch_folder
+from verifier.pipeline.summary import (
+    NAME,
+    InputDigest,
+    PrepareSummary,
+    load_summary,
+    refuse_another_input,
+    save_summary,
+)
+from verifier.pipeline.validation import shown
+from verifier.records import Claim, check_evidence
+from verifier.schemas import REJECT_SCHEMA, WORK_SCHEMA, work_row
+
+__all__ = ["InputSpec", "PrepareSummary", "TooManyRejects", "prepare"]
+
+Progress = Callable[[int, int], None]
+
+_FORMS: dict[str, Callable[[Any], Claim]] = {
+    "claims": claim_from_claims,
+    "wice": claim_from_wice,
+    "registration": claim_from_case,
+    "bundle": claim_from_bundle,
+}
+_MAX_NAMES = 1000  # distinct labels or categories that are counted apart
+
+
+class TooManyRejects(LimitError):
+    """More rows were rejected than ``max_rejects``; ``work/``, ``rejects/`` and the summary are complete all the same.
+
+    Attributes:
+        summary: the totals of the finished prepare phase.
+        max_rejects: the limit that was passed.
+    """
+
+    def __init__(self, summary: PrepareSummary, max_rejects: int, output_dir: str) -> None:
+        codes = ", ".join(f"{code} {count}" for code, count in summary.rejects_by_code.items())
+        super().__init__(
+            f"{summary.rejects} rows were rejected ({codes}) and input.max_rejects is {max_rejects}: "
+            f"see {output_dir}/rejects"
+        )
+        self.summary = summary
+        self.max_rejects = max_rejects
+
+
+def prepare(
+    spec: InputSpec,
+    output_dir: str,
+    max_evidence: int = 64,
+    on_error: Literal["reject", "fail"] = "reject",
+    max_rejects: int | None = None,
+    chunk_rows: int = 2000,
+    part_rows: int = 20_000,
+    progress: Progress | None = None,
+) -> PrepareSummary:
+    """Validate the input of ``spec`` into ``output_dir``; see the module's text.
+
+    Args:
+        spec: what to read.
+        output_dir: the run directory, a path or URI.
+        max_evidence: evidence items that a claim may have.
+        on_error: ``fail`` raises ConfigurationError at the first bad row.
+        max_rejects: more rejects than this raise TooManyRejects once everything is read (None: no limit).
+        chunk_rows: rows validated together, and rows of a parquet row group.
+        part_rows: rows of a parquet file, rounded up to whole chunks.
+        progress: called after every chunk with the rows read and the rejects so far.
+    """
+    if spec.form not in (*_FORMS, "joined"):
+        raise ConfigurationError(f"{spec.form!r} is no input form; known are {', '.join((*_FORMS, 'joined'))}")
+    if spec.format not in ("auto", "jsonl", "json", "parquet"):
+        raise ConfigurationError(f"{spec.format!r} is no input format; known are auto, jsonl, json, parquet")
+    if on_error not in ("reject", "fail"):
+        raise ConfigurationError(f"input.on_error is {on_error!r}; known are reject, fail")
+    files = find_input(spec)
+    filesystem, root = open_filesystem(output_dir)
+    summary = load_summary(filesystem, root)
+    if summary is not None:
+        refuse_another_input(summary, spec, files, max_evidence, output_dir)
+    if summary is None or not _is_whole(filesystem, root, summary):
+        _clear(filesystem, root)
+        with ExitStack() as stack:
+            run = _Run(spec, files, filesystem, root, max_evidence, on_error, chunk_rows, part_rows, progress, stack)
+            with _rare_garbage_collection():
+                run.read()
+        summary = run.summary()
+        save_summary(filesystem, root, summary)
+    if on_error == "fail" and summary.first_reject is not None:
+        raise _failed(summary.first_reject)
+    if max_rejects is not None and summary.rejects > max_rejects:
+        raise TooManyRejects(summary, max_rejects, output_dir)
+    return summary
+
+
+def _failed(first_reject: str) -> ConfigurationError:
+    return ConfigurationError(f"{first_reject}; repair it, or set input.on_error=reject to go on without such rows")
+
+
+def _is_whole(filesystem: pafs.FileSystem, root: str, summary: PrepareSummary) -> bool:
+    infos = filesystem.get_file_info([f"{root}/work/part-{n:05d}.parquet" for n in range(summary.work_files)])
+    return all(info.type == pafs.FileType.File for info in infos)
+
+
+def _clear(filesystem: pafs.FileSystem, root: str) -> None:
+    # only files that this phase names: an output.dir that holds something else by mistake loses nothing
+    delete_files(filesystem, root, rf"{NAME}(\.partial)?")
+    delete_files(filesystem, f"{root}/work", r"part-\d+\.parquet")
+    delete_files(filesystem, f"{root}/rejects", r"prepare-\d+\.parquet")
+
+
+@contextmanager
+def _rare_garbage_collection() -> Iterator[None]:
+    """Chunks are many small objects that die together: looking for cycles among them costs a quarter of the time."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], 100_000), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+class _Run:
+    """One pass over the input, chunk by chunk."""
+
+    def __init__(
+        self,
+        spec: InputSpec,
+        files: Sequence[InputFile],
+        filesystem: pafs.FileSystem,
+        root: str,
+        max_evidence: int,
+        on_error: str,
+        chunk_rows: int,
+        part_rows: int,
+        progress: Progress | None,
+        stack: ExitStack,
+    ) -> None:
+        self.spec, self.files, self.max_evidence, self.on_error = spec, files, max_evidence, on_error
+        self.chunk_rows, self.progress = chunk_rows, progress
+        self.ignore = frozenset(spec.ignore)
+        self.work = stack.enter_context(closing(PartWriter(filesystem, f"{root}/work", "part", WORK_SCHEMA, part_rows)))
+        self.rejects = stack.enter_context(
+            closing(PartWriter(filesystem, f"{root}/rejects", "prepare", REJECT_SCHEMA, part_rows))
+        )
+        self.sets: EvidenceSets | None = None
+        if spec.form == "joined":
+            folder = stack.enter_context(scratch_folder(filesystem, root))
+            self.sets = stack.enter_context(closing(EvidenceSets(f"{folder}/evidence.sqlite")))
+        self.seen = SeenIds()
+        self.rows_read = self.claims = self.evidence_items = 0
+        self.by_code: Counter[str] = Counter()
+        self.labels: Counter[str] = Counter()
+        self.categories: Counter[str] = Counter()
+        self.first_reject: str | None = None
+
+    def read(self) -> None:
+        """Read everything, the evidence table first."""
+        if self.sets is not None:
+            for chunk in self._chunks("evidence"):
+                self._write_rejects([self._reject(None, row) for row in self.sets.stage(chunk)])
+                self._report()
+            self.sets.finish()
+        for chunk in self._chunks("claims"):
+            self._claims(chunk)
+            self._report()
+
+    def _report(self) -> None:
+        if self.progress is not None:
+            self.progress(self.rows_read, self.by_code.total())
+
+    def _chunks(self, role: str) -> Iterator[list[Row]]:
+        rows = read_rows([file for file in self.files if file.role == role], self.chunk_rows)
+        parsed = (parsed_row(row, self.ignore) for row in rows)
+        return chunked(wice_claims(parsed) if self.spec.form == "wice" else parsed, self.chunk_rows)
+
+    def _claims(self, chunk: list[Row]) -> None:
+        sets = self.sets
+        evidence = sets.attach(chunk, self.max_evidence, self.files) if sets is not None else [None] * len(chunk)
+        build = _FORMS.get(self.spec.form)
+        accepted: list[tuple[int, Row, Claim]] = []
+        rejected: list[dict[str, Any]] = []
+        for row, items in zip(chunk, evidence, strict=True):
+            if row.orphan:
+                rejected.append(self._reject(None, row))
+                continue
+            row_id = self.rows_read
+            self.rows_read += 1
+            try:
+                if row.error is not None:
+                    raise row.error
+                claim = build(row.value) if build is not None else claim_from_joined(row.value, items or [])
+                check_evidence(claim, self.max_evidence)
+                accepted.append((row_id, row, claim))
+            except InputError as error:
+                row.error = error
+                rejected.append(self._reject(row_id, row))
+        places = self.seen.add([claim.claim_id for _, _, claim in accepted], [row.place for _, row, _ in accepted])
+        kept: list[dict[str, Any]] = []
+        for (row_id, row, claim), first in zip(accepted, places, strict=True):
+            if first is None:
+                kept.append(work_row(row_id, claim))
+                self._count(claim)
+                continue
+            where = source(self.files, first)
+            row.error = InputError("repeated_claim_id", f"claim_id {shown(claim.claim_id)} stands first at {where}")
+            rejected.append(self._reject(row_id, row))
+        self.work.write(kept)
+        self._write_rejects(rejected)
+
+    def _count(self, claim: Claim) -> None:
+        self.claims += 1
+        self.evidence_items += len(claim.evidence)
+        for counts, name in ((self.labels, claim.label), (self.categories, claim.category)):
+            if name is not None:
+                counts[name if name in counts or len(counts) < _MAX_NAMES else "(other)"] += 1
+
+    def _reject(self, row_id: int | None, row: Row) -> dict[str, Any]:
+        assert row.error is not None
+        return {
+            "row_id": row_id,
+            "claim_id": claimed_id(self.spec.form, row.value),
+            "source": source(self.files, row.place),
+            "code": row.error.code,
+            "message": printable(str(row.error)),
+            "raw": raw_text(row),
+            "place": row.place,
+        }
+
+    def _write_rejects(self, rejected: list[dict[str, Any]]) -> None:
+        rejected.sort(key=lambda reject: reject.pop("place"))  # repeated ids are found last
+        if rejected and self.first_reject is None:
+            first = rejected[0]
+            self.first_reject = f"{first['source']}: {first['message']} ({first['code']})"
+        if rejected and self.on_error == "fail":
+            raise _failed(self.first_reject or "")
+        self.by_code.update(reject["code"] for reject in rejected)
+        self.rejects.write(rejected)
+
+    def summary(self) -> PrepareSummary:
+        """The totals, once everything is read and closed."""
+        inputs = tuple(InputDigest(f.role, f.path, f.kind, f.sha256, f.size) for f in self.files)
+        return PrepareSummary(
+            form=self.spec.form,
+            max_evidence=self.max_evidence,
+            ignore=tuple(self.spec.ignore),
+            rows_read=self.rows_read,
+            claims=self.claims,
+            evidence_items=self.evidence_items,
+            rejects=self.by_code.total(),
+            rejects_by_code=dict(sorted(self.by_code.items())),
+            first_reject=self.first_reject,
+            labels=dict(sorted(self.labels.items())),
+            categories=dict(sorted(self.categories.items())),
+            work_files=self.work.parts,
+            reject_files=self.rejects.parts,
+            total_bytes=sum(file.size for file in self.files),
+            inputs=inputs,
+        )

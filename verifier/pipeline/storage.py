@@ -1,15 +1,16 @@
 """Paths through pyarrow filesystems: local, s3:// and gs:// read and write alike."""
 
-import logging
 import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from pyarrow import ArrowInvalid
 from pyarrow import fs as pafs
 
 from verifier.errors import ConfigurationError
-
-logger = logging.getLogger(__name__)
 
 
 def open_filesystem(path: str) -> tuple[pafs.FileSystem, str]:
@@ -101,6 +102,22 @@ def write_text(filesystem: pafs.FileSystem, path: str, text: str) -> None:
         stream.write(text.encode())
     if target != path:
         filesystem.move(target, path)
+
+
+@contextmanager
+def scratch_folder(filesystem: pafs.FileSystem, root: str) -> Iterator[str]:
+    """A local folder, beside the output where that is local: it has room, the system's own may not."""
+    if not is_local(filesystem):
+        with tempfile.TemporaryDirectory() as folder:
+            yield folder
+        return
+    local = Path(root) / "evidence.partial"
+    shutil.rmtree(local, ignore_errors=True)
+    local.mkdir(parents=True)
+    try:
+        yield str(local)
+    finally:
+        shutil.rmtree(local, ignore_errors=True)
 
 
 def _first_line(error: BaseException) -> str:

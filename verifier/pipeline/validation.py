@@ -33,6 +33,7 @@ _EMPTY = {
     "rendered_text": "empty_passage",
     "reference": "empty_reference",
 }
+_PLAIN = ("label", "category", "document_id")
 _SHOWN = 80  # characters of a value that a message repeats
 
 
@@ -94,11 +95,16 @@ def required_text(value: Mapping[str, Any], name: str, path: str | None = None) 
         raise _wrong_type(path, text, "not_a_string", "a string")
     if not text.strip():
         raise InputError(_EMPTY.get(name, "missing_evidence_field"), f"{path} is empty")
+    refuse_surrogates(path, text)
+    return text.strip()
+
+
+def refuse_surrogates(path: str, text: str) -> None:
+    """Raise InputError for a string that UTF-8 cannot hold."""
     try:
         text.encode()
     except UnicodeEncodeError:
         raise _not_text(path, text) from None
-    return text.strip()
 
 
 def _not_text(path: str, value: Any) -> InputError:
@@ -133,9 +139,14 @@ def validated_claim(
     fields = {name: field for name, field in value.items() if field is not None and not name.startswith("_")}
     fields["evidence"] = evidence_items(value) if evidence is None else evidence
     try:
-        return _CLAIM.validate_python(fields)
+        claim = _CLAIM.validate_python(fields)
     except pydantic.ValidationError as error:
         raise _input_error(error, "", allowed) from None
+    for name in _PLAIN:
+        text = getattr(claim, name)
+        if text is not None:
+            refuse_surrogates(name, text)  # pydantic looks inside strings only where it has to strip them
+    return claim
 
 
 def validated_evidence(
@@ -151,8 +162,8 @@ def validated_evidence(
 
 def _input_error(error: pydantic.ValidationError, prefix: str, allowed: Iterable[str]) -> InputError:
     first = error.errors(include_url=False)[0]
-    path = prefix + _path(first["loc"])
-    kind, name, value = first["type"], str(first["loc"][-1]), first["input"]
+    path = prefix + _path(first["loc"]) or "a field name"  # a name that is not text has no location
+    kind, name, value = first["type"], path.rpartition(".")[2], first["input"]
     if kind == "unexpected_keyword_argument":
         return _unknown_field(path, EVIDENCE_FIELDS if len(first["loc"]) > 1 else allowed)
     if kind == "missing" or value is None:
@@ -198,5 +209,5 @@ def shown(value: Any) -> str:
         return "an object"
     if isinstance(value, (list, tuple)):
         return "a list"
-    text = ascii(value[:_SHOWN + 1]) if isinstance(value, str) and not value.isprintable() else repr(value)
+    text = ascii(value[: _SHOWN + 1]) if isinstance(value, str) and not value.isprintable() else repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

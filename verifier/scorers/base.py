@@ -1,13 +1,14 @@
 """What a scorer is: it turns (premise, hypothesis) pairs into probabilities."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.errors import VerificationError
-from verifier.protocol import LABELS, Pair, Scores
+from verifier.protocol import Pair, Scores
 
 SUM_TOLERANCE = 1e-5
 
@@ -54,7 +55,8 @@ def checked_three_label(raw: Any, n: int) -> NDArray[np.float64]:
     if not good.all():
         row = int(np.flatnonzero(~good)[0])
         raise VerificationError(
-            f"the scorer returned {values[row].tolist()} for pair {row}: three finite probabilities that sum to 1 expected"
+            f"the scorer returned {values[row].tolist()} for pair {row}:"
+            " three finite probabilities that sum to 1 expected"
         )
     return values
 
@@ -92,3 +94,12 @@ def _ask(scorer: Any, pairs: list[tuple[str, str]]) -> Scores:
         raise
     except Exception as error:
         raise VerificationError(f"the scorer {scorer.model} failed: {error}") from error
+
+
+def identify(factory: partial[Any]) -> dict[str, str]:
+    """What the scorer that ``factory`` builds would be: model, resolved revision and digests of its files.
+
+    Cheap, and raises ConfigurationError where the scorer could not be built; no weights are loaded.
+    """
+    identity: dict[str, str] = factory.func.identify(*factory.args, **factory.keywords)  # type: ignore[attr-defined]
+    return identity

@@ -34,6 +34,7 @@ TooLong = Literal["window", "truncate", "reject"]
 
 # Characters tokenized ahead of the model: enough for several batches, little enough to start soon.
 _CHUNK_CHARACTERS = 1 << 18
+_TOKEN_BUDGET = {"cpu": 4096, "cuda": 32768}
 
 
 def label_columns(id2label: Mapping[int, str]) -> tuple[int, int, int]:
@@ -90,7 +91,8 @@ class CrossEncoderScorer:
             recorded revision is the sha256 of its weights.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` …
         dtype: ``auto`` (float32 on a CPU, bfloat16 on a GPU), ``float32``, ``bfloat16`` or ``float16``.
-        token_budget: the most tokens of one batch, padding included.
+        token_budget: the most tokens of one batch, padding included; None is 4,096 on a CPU (measured fastest
+            of 1,024 to 16,384) and 32,768 on a GPU.
         too_long: for a premise that does not fit: ``window`` scores it in windows and keeps the triple of the
             window with the largest entailment or contradiction, the first on ties; ``truncate`` cuts its end;
             ``reject`` gives the pair no score.
@@ -99,6 +101,7 @@ class CrossEncoderScorer:
 
     Attributes:
         model, revision, dtype: what was loaded, as it stands in results.
+        token_budget: in use; smaller than asked for once the device has run out of memory.
         tokens_scored, tokens_padded: tokens of inputs and of padding that went through the model so far.
         seconds_tokenizing, seconds_model: time spent so far; the two overlap in long calls.
 
@@ -112,17 +115,18 @@ class CrossEncoderScorer:
         revision: str | None = None,
         device: str = "auto",
         dtype: str = "auto",
-        token_budget: int = 8192,
+        token_budget: int | None = None,
         too_long: TooLong = "window",
         max_length: int | None = None,
         allow_cpu_fallback: bool = False,
     ) -> None:
         if too_long not in get_args(TooLong):
             raise ConfigurationError(f"too_long is {too_long!r}: use window, truncate or reject")
-        if token_budget < 1:
+        if token_budget is not None and token_budget < 1:
             raise ConfigurationError(f"token_budget is {token_budget}: at least 1 token expected")
-        self.model, self.token_budget, self.too_long = model, token_budget, too_long
+        self.model, self.too_long = model, too_long
         self._device = resolve_device(device, allow_cpu_fallback)
+        self.token_budget = token_budget or _TOKEN_BUDGET.get(self._device.type, _TOKEN_BUDGET["cpu"])
         self.dtype = resolve_dtype(dtype, self._device)
         self.revision = pinned(model, revision)
         self._tokenizer, config = _tokenizer_and_config(model, self.revision)
@@ -139,6 +143,18 @@ class CrossEncoderScorer:
         warn_unpinned(model, revision, self.revision)
         self.tokens_scored = self.tokens_padded = 0
         self.seconds_tokenizing = self.seconds_model = 0.0
+
+    @classmethod
+    def identify(cls, model: str, revision: str | None = None, **settings: Any) -> dict[str, str]:
+        """Model and resolved revision without loading weights; raises what the constructor would."""
+        check_available(model, revision)
+        resolve_dtype(
+            settings.get("dtype", "auto"),
+            resolve_device(settings.get("device", "auto"), settings.get("allow_cpu_fallback", False)),
+        )
+        if settings.get("too_long", "window") not in get_args(TooLong):
+            raise ConfigurationError(f"too_long is {settings['too_long']!r}: use window, truncate or reject")
+        return {"model": model, "revision": pinned(model, revision)}
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Probabilities of (premise, hypothesis) pairs, shape (n, 3): entailment, contradiction, neutral.
@@ -158,9 +174,7 @@ class CrossEncoderScorer:
         """
         n = len(pairs)
         scores = Scores(np.full((n, 3), np.nan), np.ones(n, np.int32), np.zeros(n, np.int32), np.zeros(n, np.bool_), {})
-        owners: list[NDArray[np.int64]] = []
-        numbers: list[NDArray[np.int64]] = []
-        logits: list[torch.Tensor] = []
+        owners, numbers, logits = list[NDArray[np.int64]](), list[NDArray[np.int64]](), list[torch.Tensor]()
         errors: dict[int, PairError] = {}
         for prepared in self._prepared_ahead(pairs):
             errors.update(prepared.errors)

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from verifier.errors import VerificationError
+from verifier.errors import MissingScore, PairTooLong, VerificationError
 from verifier.protocol import run_plan
 from verifier.records import Claim, Verification, VerificationPolicy
 from verifier.scorers.base import score_round
 from verifier.search.groups import EvidenceGroups
+
+_RAISED = {"missing_score": MissingScore, "pair_too_long": PairTooLong}
 
 
 def verify_claims(claims: Sequence[Claim], scorer: Any, policy: VerificationPolicy) -> list[Verification]:
@@ -15,7 +17,8 @@ def verify_claims(claims: Sequence[Claim], scorer: Any, policy: VerificationPoli
 
     ``scorer`` has ``model``, ``revision`` and ``score(pairs)``, see ``verifier.scorers.base``. Raises
     InputError (a ValueError) for a claim with repeated or too much evidence, before anything is scored, and
-    VerificationError when the scorer is not the policy's model, fails, or returns no probabilities.
+    VerificationError when the scorer is not the policy's model, fails, or returns no probabilities (MissingScore
+    and PairTooLong are kinds of it).
     """
     if scorer.model != policy.model:
         raise VerificationError(
@@ -26,7 +29,7 @@ def verify_claims(claims: Sequence[Claim], scorer: Any, policy: VerificationPoli
     verifications = []
     for claim, outcome in zip(claims, outcomes, strict=True):
         if outcome.verification is None:
-            reason = outcome.error.message if outcome.error else "no verification"
-            raise VerificationError(f"claim {claim.claim_id!r} was not scored: {reason}")
+            code, reason = (outcome.error.code, outcome.error.message) if outcome.error else ("", "no verification")
+            raise _RAISED.get(code, VerificationError)(f"claim {claim.claim_id!r} was not scored: {reason}")
         verifications.append(outcome.verification)
     return verifications

@@ -1,0 +1,7 @@
+"""The configuration groups; importing this registers the resolvers that they use."""
+
+from omegaconf import OmegaConf
+
+from verifier.demo import demo_path
+
+OmegaConf.register_new_resolver("demo_path", lambda: str(demo_path()), replace=True)

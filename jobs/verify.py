@@ -1,0 +1,50 @@
+"""The verification job: reads a corpus, verifies it on Ray, writes verdicts, rejects, scores and a report."""
+
+from typing import Any
+
+import hydra
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+import conf  # noqa: F401  (registers resolvers)
+from verifier.exits import run_job
+from verifier.pipeline.cluster import ActorPool
+from verifier.pipeline.run import InputLimits, RunPlan, execute
+from verifier.pipeline.sources import InputSpec
+from verifier.publish import publish
+from verifier.records import VerificationPolicy
+from verifier.scorers.base import identify
+from verifier.terminal import shown_progress
+from verifier.validation import built
+
+
+def plan_of(cfg: DictConfig) -> RunPlan:
+    """The run that a configuration describes; ConfigurationError where it describes none."""
+    config: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    scorer = instantiate(cfg.scorer)
+    identity = identify(scorer)
+    pinned = {"model": identity["model"], "revision": config["scorer"].get("revision") or identity["revision"]}
+    return RunPlan(
+        output_dir=config["output"]["dir"],
+        data=built(InputSpec, config["data"], "data"),
+        limits=built(InputLimits, config["input"], "input"),
+        scorer=scorer,
+        policy=built(VerificationPolicy, {**config["policy"], **pinned}, "policy"),
+        cluster=instantiate(cfg.cluster),
+        actors=built(ActorPool, config["actors"], "actors"),
+        max_rows_lost=config["checkpoint"]["max_rows_lost"],
+        config=config,
+    )
+
+
+@hydra.main(version_base=None, config_path="pkg://conf", config_name="verify")
+def main(cfg: DictConfig) -> None:
+    """Run, report and publish."""
+    plan = plan_of(cfg)
+    with shown_progress() as progress:
+        run = execute(plan, progress)
+    publish(plan.output_dir, run, plan.config["tracking"])
+
+
+if __name__ == "__main__":
+    run_job(main)

@@ -1,0 +1,108 @@
+"""Starting or joining a Ray cluster, and whether it is large enough."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import ray
+
+from verifier.errors import ConfigurationError
+
+# Beside the actors: one processor for reading and writing, one for Ray's filter of finished rows on a resume.
+SPARE_CPUS = 2
+_SMALLEST_LOCAL = 4
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where a run executes.
+
+    Attributes:
+        address: of a running cluster; None starts one on this machine.
+        num_cpus: logical processors of a cluster started here; None is this machine's, at least 4 (Ray's own
+            tasks need slots beside the actors).
+        num_gpus: logical GPUs of a cluster started here; None is what Ray finds.
+        object_store_gb: shared memory of a cluster started here, in GB; None is Ray's default.
+    """
+
+    address: str | None = None
+    num_cpus: int | None = None
+    num_gpus: int | None = None
+    object_store_gb: float | None = None
+
+
+@dataclass(frozen=True)
+class ActorPool:
+    """The model actors of a run.
+
+    Attributes:
+        min_size, max_size: actors, each with a model of its own.
+        num_cpus, num_gpus: what each of them takes up (Ray resources, may be fractions).
+        batch_size: claims whose rounds an actor scores together.
+    """
+
+    min_size: int = 1
+    max_size: int = 1
+    num_cpus: float = 1.0
+    num_gpus: float = 0.0
+    batch_size: int = 256
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.min_size <= self.max_size:
+            raise ConfigurationError(
+                f"actors.min_size is {self.min_size} and actors.max_size {self.max_size}: 1 <= min <= max expected"
+            )
+        if self.batch_size < 1:
+            raise ConfigurationError(f"actors.batch_size is {self.batch_size}: at least 1 expected")
+        if self.num_cpus < 0 or self.num_gpus < 0:
+            raise ConfigurationError("actors.num_cpus and actors.num_gpus must not be negative")
+
+
+@contextmanager
+def connected(cluster: Cluster) -> Iterator[None]:
+    """Run the block on the cluster; one that is started here ends with it, one that was running stays."""
+    started_here = not ray.is_initialized()
+    if started_here:
+        _connect(cluster)
+    try:
+        yield
+    finally:
+        if started_here:
+            ray.shutdown()
+
+
+def _connect(cluster: Cluster) -> None:
+    quiet = {"logging_level": logging.WARNING, "log_to_driver": False, "include_dashboard": False}
+    if cluster.address is not None:
+        try:
+            ray.init(address=cluster.address, logging_level=logging.WARNING, log_to_driver=False)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            raise ConfigurationError(f"no Ray cluster answers at {cluster.address}: {reason}") from error
+        return
+    ray.init(
+        address="local",
+        num_cpus=cluster.num_cpus or max(os.cpu_count() or 1, _SMALLEST_LOCAL),
+        num_gpus=cluster.num_gpus,
+        object_store_memory=int(cluster.object_store_gb * 1e9) if cluster.object_store_gb else None,
+        **quiet,
+    )
+
+
+def check_room(pool: ActorPool) -> None:
+    """Raise ConfigurationError where the smallest actor pool would wait for ever on this cluster."""
+    there = ray.cluster_resources()
+    cpus, gpus = there.get("CPU", 0.0), there.get("GPU", 0.0)
+    needed = pool.min_size * pool.num_cpus + SPARE_CPUS
+    if needed > cpus:
+        raise ConfigurationError(
+            f"{pool.min_size} actors of {pool.num_cpus:g} CPUs and {SPARE_CPUS} for reading and writing need"
+            f" {needed:g} CPUs, the cluster has {cpus:g}: lower actors.min_size or actors.num_cpus"
+        )
+    if pool.min_size * pool.num_gpus > gpus:
+        raise ConfigurationError(
+            f"{pool.min_size} actors of {pool.num_gpus:g} GPUs are asked for, the cluster has {gpus:g}:"
+            " lower actors.min_size or set actors.num_gpus=0"
+        )

@@ -1,0 +1,62 @@
+"""What the actors have done so far: a counter on the cluster that the driver reads while they work."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import ray
+
+Totals = Mapping[str, float]
+
+
+@ray.remote(num_cpus=0)
+class _Meter:
+    def __init__(self) -> None:
+        self._totals: Counter[str] = Counter()
+
+    def add(self, done: Mapping[str, float]) -> None:
+        now = time.time()
+        if "claims" in done:
+            self._totals.setdefault("first_claims_at", now - done["plan_seconds"] - done["model_seconds"])
+            self._totals["last_claims_at"] = now
+        self._totals.update(done)
+
+    def totals(self) -> dict[str, float]:
+        return dict(self._totals)
+
+
+class Meter:
+    """Totals by name, added up across actors; ``add`` travels to them."""
+
+    def __init__(self) -> None:
+        self._actor: Any = _Meter.remote()
+
+    def add(self, done: Totals) -> None:
+        """Add what was done, without waiting for it to arrive."""
+        self._actor.add.remote(dict(done))
+
+    def totals(self) -> dict[str, float]:
+        """The totals so far."""
+        totals: dict[str, float] = ray.get(self._actor.totals.remote())
+        return totals
+
+
+@contextmanager
+def watched(meter: Meter, show: Callable[[Totals], None], every_seconds: float = 1.0) -> Iterator[None]:
+    """Call ``show`` with the meter's totals every so often until the block ends."""
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(every_seconds):
+            show(meter.totals())
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

@@ -1,0 +1,88 @@
+"""Raw rows on their way to claims: parsed, grouped, in chunks."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from verifier.errors import InputError
+from verifier.pipeline.forms import wice_id
+from verifier.pipeline.sources import RAW_BYTES, Row
+from verifier.pipeline.validation import parse_object, shown
+
+_CHUNK_BYTES = 64 << 20  # a chunk of long rows ends here, whatever its number of rows
+
+
+def parsed_row(row: Row, ignore: frozenset[str]) -> Row:
+    """The row with its value parsed and the fields of ``ignore`` left out, or with its error filled in."""
+    if row.error is not None:
+        return row
+    try:
+        if row.raw is not None:
+            row.value = parse_object(row.raw)
+        elif not isinstance(row.value, dict):
+            raise InputError("not_an_object", f"the row is {shown(row.value)}, not an object")
+    except InputError as error:
+        row.error = error
+        return row
+    if ignore:
+        row.value = {name: _without(field, ignore) for name, field in row.value.items() if name not in ignore}
+    return row
+
+
+def _without(field: Any, ignore: frozenset[str]) -> Any:
+    if not isinstance(field, list):
+        return field
+    return [
+        {name: value for name, value in item.items() if name not in ignore} if isinstance(item, dict) else item
+        for item in field
+    ]
+
+
+def wice_claims(rows: Iterable[Row]) -> Iterator[Row]:
+    """Parsed WiCE lines grouped by claim, in order of first appearance; the file is held in memory (it is small)."""
+    ordered: list[Row] = []
+    groups: dict[str, Row] = {}
+    for row in rows:
+        try:
+            if row.error is not None:
+                raise row.error
+            identity = wice_id(row.value)
+        except InputError as error:
+            row.error, row.orphan = error, True
+            ordered.append(row)
+            continue
+        group = groups.get(identity)
+        if group is None:
+            groups[identity] = group = Row(row.place, row.raw, [row.value])
+            ordered.append(group)
+            continue
+        group.value.append(row.value)
+        if row.raw is not None and group.raw is not None and len(group.raw) <= RAW_BYTES:
+            group.raw += b"\n" + row.raw
+    yield from ordered
+
+
+def chunked(rows: Iterable[Row], chunk_rows: int) -> Iterator[list[Row]]:
+    """Rows in lists of ``chunk_rows``, fewer where they are long, so that memory is bounded by bytes too."""
+    chunk: list[Row] = []
+    size = 0
+    for row in rows:
+        chunk.append(row)
+        size += len(row.raw or b"")
+        if len(chunk) >= chunk_rows or size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def claimed_id(form: str, value: Any) -> str | None:
+    """The claim_id of a rejected row, where it has one that is a string."""
+    if form == "wice":
+        value = value[0].get("meta") if isinstance(value, list) else None
+    name = value.get("id" if form in ("wice", "registration") else "claim_id") if isinstance(value, Mapping) else None
+    return printable(name.strip()[:1024]) if isinstance(name, str) else None
+
+
+def printable(text: str) -> str:
+    """Text that can be stored: lone surrogates as backslash escapes."""
+    return text.encode(errors="backslashreplace").decode()

@@ -1,0 +1,193 @@
+"""One verification run from input to results: prepare, verify, and ``run.json`` that says what was done."""
+
+import json
+import platform
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import polars as pl
+
+from verifier.errors import VerificationError
+from verifier.pipeline.cluster import ActorPool, Cluster, check_room, connected
+from verifier.pipeline.identity import refuse_another_run
+from verifier.pipeline.meter import Meter, Totals, watched
+from verifier.pipeline.prepare import prepare
+from verifier.pipeline.sources import InputSpec
+from verifier.pipeline.storage import open_filesystem, read_text, write_text
+from verifier.pipeline.summary import PrepareSummary
+from verifier.pipeline.verify import run_verify
+from verifier.records import VerificationPolicy
+from verifier.results import scan_results
+from verifier.scorers.base import identify
+from verifier.search.groups import EvidenceGroups
+
+RUN_FILE = "run.json"
+_PACKAGES = ("claim-verifier", "ray", "torch", "transformers", "pyarrow", "polars", "numpy")
+
+Progress = Callable[[str, int, int | None, Totals], None]
+"""Told (phase, rows done, rows in all or None, further counts) while a run goes on."""
+
+
+@dataclass(frozen=True)
+class InputLimits:
+    """What to do with bad input: ``on_error`` is reject or fail, ``max_rejects`` the most rejects (None: any)."""
+
+    on_error: str = "reject"
+    max_rejects: int | None = None
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """Everything a verification run needs, as plain values and factories.
+
+    Attributes:
+        output_dir: the run directory, a path or URI.
+        data: what to read.
+        limits: what to do with bad input.
+        scorer: builds the scorer in the actor.
+        policy: how scores become decisions; its model and revision are the scorer's.
+        cluster, actors: where it runs.
+        max_rows_lost: claims that a kill may lose an actor.
+        config: the resolved configuration, for the record.
+    """
+
+    output_dir: str
+    data: InputSpec
+    limits: InputLimits
+    scorer: partial[Any]
+    policy: VerificationPolicy
+    cluster: Cluster
+    actors: ActorPool
+    max_rows_lost: int
+    config: Mapping[str, Any]
+
+
+def execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
+    """Run the plan, or what is left of it, and return the content of ``run.json``.
+
+    A finished run is left as it is. Raises ConfigurationError before any model is loaded where the plan cannot
+    work or the run directory belongs to another one.
+    """
+    identity = {"scorer": identify(plan.scorer), "policy": plan.policy.model_dump(mode="json"), **_settings(plan)}
+    run = read_run(plan.output_dir)
+    if run is not None:
+        refuse_another_run(run["identity"], identity, plan.output_dir)
+    started = time.perf_counter()
+    prepared = prepare(
+        plan.data,
+        plan.output_dir,
+        plan.policy.max_evidence,
+        plan.limits.on_error,  # type: ignore[arg-type]
+        plan.limits.max_rejects,
+        progress=lambda rows, rejects: progress("prepare", rows, None, {"rejects": rejects}),
+    )
+    if run is not None and run["status"] == "finished":
+        return run
+    run = _begun(plan, identity, prepared, time.perf_counter() - started)
+    write_run(plan.output_dir, run)
+    totals, timings = _verify(plan, prepared.claims, progress) if prepared.claims else ({}, {})
+    run = _finished(plan.output_dir, run, prepared, totals, timings)
+    write_run(plan.output_dir, run)
+    return run
+
+
+def read_run(run_dir: str) -> dict[str, Any] | None:
+    """The content of a run directory's ``run.json``, None where there is none."""
+    filesystem, root = open_filesystem(run_dir)
+    text = read_text(filesystem, f"{root}/{RUN_FILE}")
+    return None if text is None else json.loads(text)
+
+
+def write_run(run_dir: str, run: Mapping[str, Any]) -> None:
+    """Write a run directory's ``run.json``."""
+    filesystem, root = open_filesystem(run_dir)
+    filesystem.create_dir(root, recursive=True)
+    write_text(filesystem, f"{root}/{RUN_FILE}", json.dumps(run, indent=2, ensure_ascii=False) + "\n")
+
+
+def _settings(plan: RunPlan) -> dict[str, Any]:
+    """The scorer's settings that could change a result; devices and batch sizes could not."""
+    harmless = {"device", "token_budget", "allow_cpu_fallback", "cache_size", "path", "registration"}
+    settings = {name: value for name, value in plan.scorer.keywords.items() if name not in harmless}
+    return {"method": EvidenceGroups.name, "scorer_settings": settings}
+
+
+def _begun(plan: RunPlan, identity: Mapping[str, Any], prepared: PrepareSummary, seconds: float) -> dict[str, Any]:
+    return {
+        "status": "started",
+        "identity": identity,
+        "config": plan.config,
+        "input": asdict(prepared),
+        "model": identity["scorer"],
+        "versions": {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()},
+        "started_at": time.time(),
+        "timings": {"prepare_seconds": seconds},
+    }
+
+
+def _verify(plan: RunPlan, claims: int, progress: Progress) -> tuple[dict[str, float], dict[str, float]]:
+    started = time.perf_counter()
+    with connected(plan.cluster):
+        check_room(plan.actors)
+        meter = Meter()
+        done_before = count_results(plan.output_dir)
+        with watched(
+            meter, lambda totals: progress("verify", done_before + int(totals.get("claims", 0)), claims, totals)
+        ):
+            run_verify(
+                plan.output_dir,
+                plan.scorer,
+                partial(EvidenceGroups, plan.policy),
+                plan.policy.model,
+                plan.actors,
+                plan.max_rows_lost,
+                meter,
+            )
+        totals = meter.totals()
+    timings = {"verify_seconds": time.perf_counter() - started}
+    if "first_claims_at" in totals:
+        timings["scoring_seconds"] = totals.pop("last_claims_at") - totals.pop("first_claims_at")
+    return totals, timings | {name: value for name, value in totals.items() if name.endswith("_seconds")}
+
+
+def count_results(run_dir: str) -> int:
+    """Result rows written so far."""
+    return int(scan_results(run_dir).select(pl.len()).collect().item())
+
+
+def _finished(
+    run_dir: str,
+    run: dict[str, Any],
+    prepared: PrepareSummary,
+    totals: Mapping[str, float],
+    timings: Mapping[str, float],
+) -> dict[str, Any]:
+    rows = scan_results(run_dir)
+    written, distinct = rows.select(pl.len(), pl.col("row_id").n_unique().alias("distinct")).collect().row(0)
+    if (written, distinct) != (prepared.claims, prepared.claims):
+        raise VerificationError(
+            f"{run_dir}/results has {written} rows of {distinct} claims where {prepared.claims} were to be verified:"
+            " delete its results and checkpoint and run again"
+        )
+    outcomes = rows.group_by("outcome", "status").len().collect().rows()
+    statuses = {status: count for _, status, count in outcomes if status is not None}
+    failed = {outcome: count for outcome, status, count in outcomes if status is None}
+    pairs = rows.select(pl.col("pairs").list.len().sum()).collect().item() or 0
+    return run | {
+        "status": "finished",
+        "finished_at": time.time(),
+        "counts": {
+            "claims": prepared.claims,
+            "rejects": prepared.rejects,
+            "pairs": int(pairs),
+            "decided": sum(statuses.values()),
+            **failed,
+            "statuses": dict(sorted(statuses.items())),
+        },
+        "timings": {**run["timings"], **timings},
+        "this_session": {name: totals[name] for name in ("claims", "pairs", "unscored") if name in totals},
+    }

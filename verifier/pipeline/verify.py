@@ -1,0 +1,64 @@
+"""The verify phase: ``work/`` streams through the actors into ``results/``, checkpointed by Ray Data.
+
+A block of rows is read, verified, written and then marked in the checkpoint. A killed run loses the blocks that
+were under way; its rerun reads only rows that are not marked. ``max_rows_lost`` bounds them.
+"""
+
+import logging
+
+import ray
+from ray.data import ActorPoolStrategy, DataContext
+from ray.data.checkpoint import CheckpointConfig
+
+from verifier.pipeline.actor import MethodFactory, ScorerFactory, VerifyActor
+from verifier.pipeline.cluster import ActorPool
+from verifier.pipeline.meter import Meter
+from verifier.pipeline.storage import open_filesystem
+
+# Blocks of one actor that a kill can lose: one with the model, one next in line, two on their way to a file.
+BLOCKS_UNDER_WAY = 4
+
+
+def rows_per_block(max_rows_lost: int) -> int:
+    """The block size that keeps what a kill loses within ``max_rows_lost`` claims an actor."""
+    return max(1, max_rows_lost // BLOCKS_UNDER_WAY)
+
+
+def run_verify(
+    run_dir: str,
+    scorer: ScorerFactory,
+    method: MethodFactory,
+    model: str,
+    pool: ActorPool,
+    max_rows_lost: int,
+    meter: Meter,
+) -> None:
+    """Verify every row of ``run_dir/work`` that is not in the checkpoint yet; needs a connected Ray.
+
+    What an actor raises ends the run, with what is finished kept.
+    """
+    filesystem, root = open_filesystem(run_dir)
+    context = DataContext.get_current()
+    context.enable_progress_bars = False
+    context.checkpoint_config = CheckpointConfig(
+        id_column="row_id",
+        checkpoint_path=f"{root}/checkpoint",
+        override_filesystem=filesystem,
+        delete_checkpoint_on_success=False,  # else a rerun would write every row again
+    )
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    try:
+        rows = ray.data.read_parquet(f"{root}/work", filesystem=filesystem)
+        verified = rows.repartition(target_num_rows_per_block=rows_per_block(max_rows_lost)).map_batches(
+            VerifyActor,
+            fn_constructor_args=(scorer, method, model, pool.batch_size, meter.add),
+            batch_size=None,
+            batch_format="pyarrow",
+            zero_copy_batch=True,
+            compute=ActorPoolStrategy(min_size=pool.min_size, max_size=pool.max_size),
+            num_cpus=pool.num_cpus,
+            num_gpus=pool.num_gpus,
+        )
+        verified.write_parquet(f"{root}/results", filesystem=filesystem)
+    finally:
+        context.checkpoint_config = None

@@ -1,0 +1,67 @@
+"""What a finished run shows: the report, the tracked figures, the verdict table and where everything is."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from verifier.digests import sha256_json
+from verifier.metrics import Metrics, measure_cells
+from verifier.report import report_pictures, write_report
+from verifier.results import scan_results
+from verifier.terminal import console, show_verdicts
+from verifier.tracking import Tracker, open_run
+
+
+def publish(run_dir: str, run: Mapping[str, Any], tracking: Mapping[str, Any]) -> None:
+    """Write the report, track the run, print the verdicts and the locations."""
+    metrics = run_metrics(run_dir)
+    with tempfile.TemporaryDirectory() as scratch:
+        remote = "://" in run_dir
+        report = write_report(run_dir, scratch if remote else None)
+        name = tracking["run_name"] or Path(run_dir).name
+        with open_run(tracking["uri"], tracking["experiment"], name, run_dir, enabled=tracking["enabled"]) as tracker:
+            _track(tracker, run, metrics, report)
+        if remote:
+            report = upload(report, run_dir)
+    show_verdicts(run["counts"], metrics)
+    console.print(f"results {run_dir}\nreport  {report}\nMLflow  {tracker.location}", soft_wrap=True)
+
+
+def run_metrics(run_dir: str) -> Metrics | None:
+    """The metrics of a run's labelled claims, None where no claim has a label."""
+    cells = scan_results(run_dir).group_by("label", "status").agg(pl.len()).collect()
+    return measure_cells({(label, status): count for label, status, count in cells.iter_rows()})
+
+
+def upload(report: Path, run_dir: str) -> str:
+    """Copy a report into a run directory that is not local; returns where it is."""
+    from verifier.pipeline.storage import open_filesystem, write_text
+
+    filesystem, root = open_filesystem(run_dir)
+    write_text(filesystem, f"{root}/{report.name}", report.read_text(encoding="utf-8"))
+    return f"{run_dir}/{report.name}"
+
+
+def _track(tracker: Tracker, run: Mapping[str, Any], metrics: Metrics | None, report: Path) -> None:
+    counts, timings, model = run["counts"], run["timings"], run["model"]
+    tracker.log_params(run["config"])
+    tracker.log_tags({"model": model["model"], "revision": model["revision"], "input_form": run["input"]["form"]})
+    flat = {name: float(value) for name, value in counts.items() if not isinstance(value, Mapping)}
+    flat |= {f"status/{status}": float(count) for status, count in counts["statuses"].items()}
+    flat |= {name: float(value) for name, value in timings.items()}
+    scoring = timings.get("scoring_seconds")
+    if scoring:
+        flat |= {f"{name}_per_second": run["this_session"][name] / scoring for name in ("claims", "pairs")}
+    tracker.log_metrics(flat | (metrics.flat() if metrics else {}))
+    files = run["input"]["inputs"]
+    if files:
+        digest = files[0]["sha256"] if len(files) == 1 else sha256_json([file["sha256"] for file in files])
+        tracker.log_input(Path(files[0]["path"]).name, digest, files[0]["path"])
+    for path in (report, *report_pictures(report.parent)):
+        tracker.log_artifact(path, "pictures" if path.suffix == ".png" else None)
+    run_file = report.parent / "run.json"
+    if run_file.is_file():
+        tracker.log_artifact(run_file)

@@ -1,0 +1,110 @@
+"""What a job shows while it works and when it is done."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from verifier.metrics import Metrics
+
+LOG_SECONDS = 10.0  # between two lines of a job whose output is no terminal
+
+console = Console(highlight=False)
+
+
+@contextmanager
+def shown_progress() -> Iterator[Any]:
+    """A function for ``verifier.pipeline.run.Progress``: a bar in a terminal, a line now and then in a log."""
+    if not console.is_terminal:
+        yield _logged()
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bars:
+        tasks: dict[str, Any] = {}
+        started: dict[str, tuple[float, int]] = {}
+
+        def show(phase: str, done: int, total: int | None, counts: Mapping[str, float]) -> None:
+            if phase not in tasks:
+                tasks[phase] = bars.add_task(phase, total=total, rate="")
+                started[phase] = (time.monotonic(), done)
+            since, before = started[phase]
+            bars.update(tasks[phase], completed=done, total=total, rate=_detail(done - before, since, counts))
+
+        yield show
+
+
+def _logged() -> Any:
+    last = {"at": time.monotonic()}
+    started: dict[str, tuple[float, int]] = {}
+
+    def show(phase: str, done: int, total: int | None, counts: Mapping[str, float]) -> None:
+        since, before = started.setdefault(phase, (time.monotonic(), done))
+        if time.monotonic() - last["at"] < LOG_SECONDS:
+            return
+        last["at"] = time.monotonic()
+        of = f" of {total:,}" if total else ""
+        left = _left(done - before, (total or done) - done, since)
+        console.print(f"{phase}: {done:,}{of} claims, {_detail(done - before, since, counts)}{left}")
+
+    return show
+
+
+def _detail(done: int, since: float, counts: Mapping[str, float]) -> str:
+    rate = done / max(time.monotonic() - since, 1e-9)
+    wanted = [f"{int(counts[name]):,} {name}" for name in ("rejects", "unscored") if counts.get(name)]
+    return ", ".join([f"{rate:,.0f} claims/s", *wanted])
+
+
+def _left(done: int, remaining: int, since: float) -> str:
+    if not done or not remaining:
+        return ""
+    minutes, seconds = divmod(int((time.monotonic() - since) / done * remaining), 60)
+    return f", about {minutes}:{seconds:02d} left"
+
+
+def show_verdicts(counts: Mapping[str, Any], metrics: Metrics | None) -> None:
+    """Print the verdict table and, where labels exist, the confusion matrix and the figures."""
+    table = Table(title="Verdicts", title_justify="left")
+    table.add_column("status")
+    table.add_column("claims", justify="right")
+    table.add_column("share", justify="right")
+    rows = {**counts["statuses"], **{name: counts[name] for name in ("rejected", "unscored") if counts.get(name)}}
+    for status, count in rows.items():
+        table.add_row(status, f"{count:,}", f"{count / max(counts['claims'], 1):.1%}")
+    table.add_row("all", f"{counts['claims']:,}", "", style="bold")
+    console.print(table)
+    if counts["rejects"]:
+        console.print(f"{counts['rejects']:,} input rows were rejected, see rejects/ in the run directory")
+    if metrics is not None:
+        _show_metrics(metrics)
+
+
+def _show_metrics(metrics: Metrics) -> None:
+    statuses = sorted({status for row in metrics.confusion.values() for status in row})
+    table = Table(title="Confusion matrix (rows: label, columns: status)", title_justify="left")
+    table.add_column("label")
+    for status in statuses:
+        table.add_column(status, justify="right")
+    for label, row in metrics.confusion.items():
+        table.add_row(label, *(f"{row.get(status, 0):,}" for status in statuses))
+    console.print(table)
+    binary = metrics.binary
+    figures = {
+        "accuracy": metrics.accuracy,
+        "supported against the rest: balanced accuracy": binary.balanced_accuracy,
+        "precision": binary.precision,
+        "recall": binary.recall,
+        "false-support rate": binary.false_support_rate,
+    }
+    console.print(", ".join(f"{name} {value:.3f}" for name, value in figures.items() if value is not None))
