@@ -1,0 +1,1 @@
+"""One module a job: thin Hydra entry points."""

@@ -99,7 +99,9 @@ class Method(Protocol):
 
     name: str
 
-    def plan(self, claims: Sequence[Claim]) -> Plan: ...
+    def plan(self, claims: Sequence[Claim]) -> Plan:
+        """Start a batch."""
+        ...
 
 
 def run_plan(plan: Plan, score: Callable[[Sequence[Pair]], Scores]) -> list[Outcome]:

@@ -9,6 +9,7 @@ import polars as pl
 
 from verifier.digests import sha256_json
 from verifier.metrics import Metrics, measure_cells
+from verifier.pipeline.storage import open_filesystem, write_text
 from verifier.report import report_pictures, write_report
 from verifier.results import scan_results
 from verifier.terminal import console, show_verdicts
@@ -25,9 +26,9 @@ def publish(run_dir: str, run: Mapping[str, Any], tracking: Mapping[str, Any]) -
         with open_run(tracking["uri"], tracking["experiment"], name, run_dir, enabled=tracking["enabled"]) as tracker:
             _track(tracker, run, metrics, report)
         if remote:
-            report = upload(report, run_dir)
+            upload(report, run_dir)
     show_verdicts(run["counts"], metrics)
-    console.print(f"results {run_dir}\nreport  {report}\nMLflow  {tracker.location}", soft_wrap=True)
+    console.print(f"results {run_dir}\nreport  {run_dir}/{report.name}\nMLflow  {tracker.location}", soft_wrap=True)
 
 
 def run_metrics(run_dir: str) -> Metrics | None:
@@ -36,13 +37,10 @@ def run_metrics(run_dir: str) -> Metrics | None:
     return measure_cells({(label, status): count for label, status, count in cells.iter_rows()})
 
 
-def upload(report: Path, run_dir: str) -> str:
-    """Copy a report into a run directory that is not local; returns where it is."""
-    from verifier.pipeline.storage import open_filesystem, write_text
-
+def upload(report: Path, run_dir: str) -> None:
+    """Copy a report into a run directory that is not local."""
     filesystem, root = open_filesystem(run_dir)
     write_text(filesystem, f"{root}/{report.name}", report.read_text(encoding="utf-8"))
-    return f"{run_dir}/{report.name}"
 
 
 def _track(tracker: Tracker, run: Mapping[str, Any], metrics: Metrics | None, report: Path) -> None:

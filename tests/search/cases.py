@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 CONTRACTIONS = "can't isn't aren't wasn't weren't didn't doesn't don't won't".split()
 MODE_CUES = {
-    "desire": ["want", "wants", "wanted", "would like", "wish", "wishes", "wished", "hope", "hopes", "hoped"]
-    + ["need", "needs", "needed", "aim", "aiming", "seek", "seekers", "they'd like", "you’d like"],
-    "attempt": ["try", "tries", "tried", "trying", "attempt", "attempted"]
-    + [f"{verb} {particle}" for verb in ("work", "works", "worked", "working") for particle in ("on", "to")],
-    "plan": ["plan", "plans", "planned", "planning", "intend", "intends", "schedule", "scheduling", "consider"]
-    + ["considered", "explore", "exploration", "evaluate", "evaluation"],
-    "advice": ["should", "ought", "recommend", "recommended", "suggest", "suggestion", "advise", "advisory"],
-    "uncertainty": ["might", "maybe", "perhaps", "possible", "possibly", "potentially", "uncertain", "whether"],
-    "conditional": ["if", "unless", "provided that", "in case"],
-    "unverified": ["unverified", "unconfirmed", "reportedly", "allegedly"],
-    "question": ["ask", "asks", "asked", "asking", "question", "questions", "questioned", "questioning"]
-    + ["wonder", "wonders", "wondered", "wondering", "whether", "?"],
+    "desire": "want, wants, wanted, would like, wish, wishes, wished, hope, hopes, hoped, need, needs, needed, aim,"
+    " aiming, seek, seekers, they'd like, you’d like",
+    "attempt": "try, tries, tried, trying, attempt, attempted, work on, works on, worked on, working on, work to,"
+    " works to, worked to, working to",
+    "plan": "plan, plans, planned, planning, intend, intends, schedule, scheduling, consider, considered, explore,"
+    " exploration, evaluate, evaluation",
+    "advice": "should, ought, recommend, recommended, suggest, suggestion, advise, advisory",
+    "uncertainty": "might, maybe, perhaps, possible, possibly, potentially, uncertain, whether",
+    "conditional": "if, unless, provided that, in case",
+    "unverified": "unverified, unconfirmed, reportedly, allegedly",
+    "question": "ask, asks, asked, asking, question, questions, questioned, questioning, wonder, wonders, wondered,"
+    " wondering, whether, ?",
 }
 NEGATORS = ["not", "never", "no longer", "cannot", *CONTRACTIONS]
 CORRECTIONS = ["no", "not", "never", "neither", "nor", "without", "cannot", *CONTRACTIONS]
@@ -91,7 +91,7 @@ LIFECYCLE_STATES = [None, None, None, None, "tentative", "stable", "contested", 
 TIMES = [None, None, "2026-01-02T03:04:05Z", "2026-01-02T03:04:05.123456+02:00", "2026-05-06T07:08:09"]
 
 VOCABULARY = [
-    *(cue for cues in MODE_CUES.values() for cue in cues),
+    *(cue for cues in MODE_CUES.values() for cue in cues.split(", ")),
     *NEGATORS,
     *CORRECTIONS,
     *STOP_WORDS,

@@ -74,7 +74,6 @@ def connected(cluster: Cluster) -> Iterator[None]:
 
 
 def _connect(cluster: Cluster) -> None:
-    quiet = {"logging_level": logging.WARNING, "log_to_driver": False, "include_dashboard": False}
     if cluster.address is not None:
         try:
             ray.init(address=cluster.address, logging_level=logging.WARNING, log_to_driver=False)
@@ -87,13 +86,15 @@ def _connect(cluster: Cluster) -> None:
         num_cpus=cluster.num_cpus or max(os.cpu_count() or 1, _SMALLEST_LOCAL),
         num_gpus=cluster.num_gpus,
         object_store_memory=int(cluster.object_store_gb * 1e9) if cluster.object_store_gb else None,
-        **quiet,
+        logging_level=logging.WARNING,
+        log_to_driver=False,
+        include_dashboard=False,
     )
 
 
 def check_room(pool: ActorPool) -> None:
     """Raise ConfigurationError where the smallest actor pool would wait for ever on this cluster."""
-    there = ray.cluster_resources()
+    there: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
     cpus, gpus = there.get("CPU", 0.0), there.get("GPU", 0.0)
     needed = pool.min_size * pool.num_cpus + SPARE_CPUS
     if needed > cpus:

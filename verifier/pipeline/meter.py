@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -15,14 +14,15 @@ Totals = Mapping[str, float]
 @ray.remote(num_cpus=0)
 class _Meter:
     def __init__(self) -> None:
-        self._totals: Counter[str] = Counter()
+        self._totals: dict[str, float] = {}
 
     def add(self, done: Mapping[str, float]) -> None:
         now = time.time()
         if "claims" in done:
             self._totals.setdefault("first_claims_at", now - done["plan_seconds"] - done["model_seconds"])
             self._totals["last_claims_at"] = now
-        self._totals.update(done)
+        for name, amount in done.items():
+            self._totals[name] = self._totals.get(name, 0) + amount
 
     def totals(self) -> dict[str, float]:
         return dict(self._totals)
@@ -32,7 +32,7 @@ class Meter:
     """Totals by name, added up across actors; ``add`` travels to them."""
 
     def __init__(self) -> None:
-        self._actor: Any = _Meter.remote()
+        self._actor: Any = _Meter.remote()  # type: ignore[attr-defined]
 
     def add(self, done: Totals) -> None:
         """Add what was done, without waiting for it to arrive."""

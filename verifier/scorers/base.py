@@ -20,7 +20,9 @@ class ThreeLabelScorer(Protocol):
     model: str
     revision: str
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> Any: ...
+    def score(self, pairs: Sequence[tuple[str, str]]) -> Any:
+        """Probabilities of (premise, hypothesis) pairs."""
+        ...
 
 
 @runtime_checkable
@@ -34,7 +36,9 @@ class DetailedScorer(Protocol):
     revision: str
     dtype: str
 
-    def score_detailed(self, pairs: Sequence[tuple[str, str]]) -> Scores: ...
+    def score_detailed(self, pairs: Sequence[tuple[str, str]]) -> Scores:
+        """Scores of (premise, hypothesis) pairs."""
+        ...
 
 
 def checked_three_label(raw: Any, n: int) -> NDArray[np.float64]:

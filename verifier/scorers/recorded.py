@@ -113,7 +113,7 @@ def _pair_rows(frame: pl.DataFrame) -> Iterator[tuple[Key, Sequence[float]]]:
     texts = [frame[key].to_list() for key in keys]
     if keys[0] == "premise":
         texts = [[sha256_text(text) for text in column] for column in texts]
-    return zip(zip(*texts, strict=True), frame.select(LABELS).iter_rows(), strict=True)  # type: ignore[arg-type]
+    return zip(zip(*texts, strict=True), frame.select(LABELS).iter_rows(), strict=True)
 
 
 def _assay_rows(path: str, registration: str | None) -> Iterator[tuple[Key, Sequence[float]]]:
