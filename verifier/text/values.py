@@ -8,7 +8,7 @@ _WEEKDAYS = CueTable({1: "monday, tuesday, wednesday, thursday, friday, saturday
 _MONTHS = CueTable(
     {1: "january, february, march, april, may, june, july, august, september, october, november, december"}
 )
-_NUMBER = re.compile(r"(\d+)(?:\.\d+)?(?!\w)")
+_DIGITS = re.compile(r"\d+")
 
 
 def numbers(text: str) -> frozenset[str]:
@@ -18,15 +18,17 @@ def numbers(text: str) -> frozenset[str]:
     none (``5-7`` holds 5 and 7).
     """
     found = set()
-    match = _NUMBER.search(text)
-    while match:
-        start = match.start()
-        if start and is_word_character(text[start - 1]):
-            match = _NUMBER.search(text, match.end(1))
-            continue
-        minus = start > 0 and text[start - 1] == "-" and not (start > 1 and is_word_character(text[start - 2]))
-        found.add(text[start - minus : match.end()])
-        match = _NUMBER.search(text, match.end())
+    run = _DIGITS.search(text)
+    while run:
+        start, end = run.span()
+        before, after = text[start - 1 : start], text[end : end + 1]
+        if not is_word_character(before) and not is_word_character(after):
+            fraction = _DIGITS.match(text, end + 1) if after == "." else None
+            if fraction and not is_word_character(text[fraction.end() : fraction.end() + 1]):
+                end = fraction.end()
+            minus = before == "-" and not is_word_character(text[start - 2 : start - 1])
+            found.add(text[start - minus : end])
+        run = _DIGITS.search(text, end)
     return frozenset(found)
 
 
