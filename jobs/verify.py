@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 import conf  # noqa: F401  (registers resolvers)
 from verifier.exits import run_job
 from verifier.pipeline.cluster import ActorPool
-from verifier.pipeline.run import InputLimits, RunPlan, execute
+from verifier.pipeline.run import Checkpointing, InputLimits, RunPlan, check_limits, execute
 from verifier.pipeline.sources import InputSpec
 from verifier.publish import publish
 from verifier.records import VerificationPolicy
@@ -32,7 +32,7 @@ def plan_of(cfg: DictConfig) -> RunPlan:
         policy=built(VerificationPolicy, {**config["policy"], **pinned}, "policy"),
         cluster=instantiate(cfg.cluster),
         actors=built(ActorPool, config["actors"], "actors"),
-        max_rows_lost=config["checkpoint"]["max_rows_lost"],
+        max_rows_lost=built(Checkpointing, config["checkpoint"], "checkpoint").max_rows_lost,
         config=config,
     )
 
@@ -44,6 +44,7 @@ def main(cfg: DictConfig) -> None:
     with shown_progress() as progress:
         run = execute(plan, progress)
     publish(plan.output_dir, run, plan.config["tracking"])
+    check_limits(run, plan.limits)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 """Exit statuses of the jobs, and the one sentence that goes with each failure."""
 
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
+from typing import Any
 
 from rich.console import Console
 
@@ -20,6 +23,8 @@ class Exit(IntEnum):
 
 
 _CONFIGURATION_LIBRARIES = ("hydra.", "omegaconf.")
+_CONFIGURATION_ERROR = f"{ConfigurationError.__module__}.{ConfigurationError.__name__}"
+_RESUMES = "what is finished is kept, the same command resumes"
 
 
 def exit_status(job: Callable[[], object]) -> int:
@@ -28,26 +33,43 @@ def exit_status(job: Callable[[], object]) -> int:
     try:
         job()
         return int(Exit.DONE)
-    except LimitError as error:
-        status, message = Exit.LIMIT_FAILED, str(error)
-    except ConfigurationError as error:
-        status, message = Exit.BAD_CONFIGURATION, str(error)
     except KeyboardInterrupt:
-        status, message = Exit.FAILED_MIDWAY, "interrupted: what is finished is kept, the same command resumes"
+        status, message = Exit.FAILED_MIDWAY, f"interrupted: {_RESUMES}"
     except Exception as error:
-        if type(error).__module__.startswith(_CONFIGURATION_LIBRARIES):
-            status, message = Exit.BAD_CONFIGURATION, _one_line(error)
-        else:
-            status = Exit.FAILED_MIDWAY
-            message = f"failed midway: {_one_line(_root(error))}: what is finished is kept, the same command resumes"
+        status, message = _told(error)
     stderr.print(message, style="bold red", markup=False)
     return int(status)
 
 
+def _told(error: Exception) -> tuple[Exit, str]:
+    root = _root(error)
+    if isinstance(root, LimitError):
+        return Exit.LIMIT_FAILED, _one_line(root)
+    if isinstance(root, ConfigurationError):
+        return Exit.BAD_CONFIGURATION, _one_line(root)
+    if type(error).__module__.startswith(_CONFIGURATION_LIBRARIES):
+        return Exit.BAD_CONFIGURATION, _hydra_sentence(str(error))
+    if type(root).__module__.startswith("ray.") and (raised := _last_line(root)):
+        # an actor that could not be built: Ray gives the text of what was raised there, not the exception
+        name, _, sentence = raised.partition(": ")
+        if name == _CONFIGURATION_ERROR:
+            return Exit.BAD_CONFIGURATION, sentence
+        return Exit.FAILED_MIDWAY, f"failed midway: {raised}: {_RESUMES}"
+    return Exit.FAILED_MIDWAY, f"failed midway: {_one_line(root)}: {_RESUMES}"
+
+
 def _root(error: BaseException) -> BaseException:
     """The error that a worker raised, inside what Ray wraps around it."""
-    cause = getattr(error, "cause", None) or error.__cause__
-    return _root(cause) if isinstance(cause, BaseException) and cause is not error else error
+    for inner in (getattr(error, "cause", None), error.__cause__):
+        # Ray Data marks errors of its own with an empty exception as their cause
+        if isinstance(inner, BaseException) and inner is not error and str(inner):
+            return _root(inner)
+    return error
+
+
+def _last_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else ""
 
 
 def _one_line(error: BaseException) -> str:
@@ -55,7 +77,45 @@ def _one_line(error: BaseException) -> str:
     return " ".join(lines[:2]) if lines else type(error).__name__
 
 
+def _hydra_sentence(message: str) -> str:
+    """What Hydra says in several lines, in one."""
+    if field := re.match(r"Could not override '([^']*)'", message):
+        return f"{field[1]} is no field of the configuration: --cfg job shows those that there are"
+    if choice := re.search(
+        r"Could not find '(\S+)/(\S+)'\s+Available options in '\S+':\s+(.*?)\n\s*\n?Config", message, re.S
+    ):
+        group, name, options = choice.groups()
+        return f"{group}={name} is no choice of {group}: choose one of {', '.join(options.split())}"
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return " ".join(lines[:2]) or "the configuration cannot be read"
+
+
+class _WithoutNotice:
+    """Standard error without the line that Hydra writes before it lets an exception through."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return len(text) if text.startswith("Error executing job with overrides") else int(self._stream.write(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def _quiet_hydra() -> Iterator[None]:
+    stream = sys.stderr
+    sys.stderr = _WithoutNotice(stream)
+    try:
+        yield
+    finally:
+        sys.stderr = stream
+
+
 def run_job(main: Callable[[], object]) -> None:
     """Run a Hydra entry point and ``sys.exit`` with its status; Hydra's own errors become sentences too."""
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # else Hydra prints a traceback and exits by itself
-    sys.exit(exit_status(main))
+    with _quiet_hydra():
+        status = exit_status(main)
+    sys.exit(status)

@@ -1,5 +1,6 @@
 """What a finished run shows: the report, the tracked figures, the verdict table and where everything is."""
 
+import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ import polars as pl
 
 from verifier.digests import sha256_json
 from verifier.metrics import Metrics, measure_cells
+from verifier.pipeline.run import RUN_FILE, write_run
 from verifier.pipeline.storage import open_filesystem, write_text
 from verifier.report import report_pictures, write_report
 from verifier.results import scan_results
@@ -17,8 +19,21 @@ from verifier.tracking import Tracker, open_run
 
 
 def publish(run_dir: str, run: Mapping[str, Any], tracking: Mapping[str, Any]) -> None:
-    """Write the report, track the run, print the verdicts and the locations."""
+    """Write the report and track the run, once; print the verdicts and the locations."""
     metrics = run_metrics(run_dir)
+    published = run.get("published")
+    if published is None:
+        published = _published(run_dir, run, tracking, metrics)
+        write_run(run_dir, {**run, "published": published})
+    show_verdicts(run["counts"], metrics)
+    for note in run["notes"]:
+        console.print(f"note: {note}", style="yellow", markup=False)
+    console.print(f"results {run_dir}\nreport  {published['report']}\nMLflow  {published['mlflow']}", soft_wrap=True)
+
+
+def _published(
+    run_dir: str, run: Mapping[str, Any], tracking: Mapping[str, Any], metrics: Metrics | None
+) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as scratch:
         remote = "://" in run_dir
         report = write_report(run_dir, scratch if remote else None)
@@ -27,8 +42,7 @@ def publish(run_dir: str, run: Mapping[str, Any], tracking: Mapping[str, Any]) -
             _track(tracker, run, metrics, report)
         if remote:
             upload(report, run_dir)
-    show_verdicts(run["counts"], metrics)
-    console.print(f"results {run_dir}\nreport  {run_dir}/{report.name}\nMLflow  {tracker.location}", soft_wrap=True)
+    return {"report": f"{run_dir}/{report.name}", "mlflow": tracker.location}
 
 
 def run_metrics(run_dir: str) -> Metrics | None:
@@ -60,6 +74,7 @@ def _track(tracker: Tracker, run: Mapping[str, Any], metrics: Metrics | None, re
         tracker.log_input(Path(files[0]["path"]).name, digest, files[0]["path"])
     for path in (report, *report_pictures(report.parent)):
         tracker.log_artifact(path, "pictures" if path.suffix == ".png" else None)
-    run_file = report.parent / "run.json"
-    if run_file.is_file():
-        tracker.log_artifact(run_file)
+    run_file = report.parent / RUN_FILE
+    if not run_file.is_file():  # the run directory is remote, the report was written elsewhere
+        run_file.write_text(json.dumps(run, indent=2, ensure_ascii=False), encoding="utf-8")
+    tracker.log_artifact(run_file)

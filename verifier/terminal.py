@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from verifier.metrics import Metrics
+from verifier.metrics import STATUSES, Metrics
 
 LOG_SECONDS = 10.0  # between two lines of a job whose output is no terminal
 
@@ -62,7 +62,7 @@ def _logged() -> Any:
 
 def _detail(done: int, since: float, counts: Mapping[str, float]) -> str:
     rate = done / max(time.monotonic() - since, 1e-9)
-    wanted = [f"{int(counts[name]):,} {name}" for name in ("rejects", "unscored") if counts.get(name)]
+    wanted = [f"{int(counts[name]):,} {name}" for name in ("pairs", "rejects", "unscored") if counts.get(name)]
     return ", ".join([f"{rate:,.0f} claims/s", *wanted])
 
 
@@ -91,7 +91,8 @@ def show_verdicts(counts: Mapping[str, Any], metrics: Metrics | None) -> None:
 
 
 def _show_metrics(metrics: Metrics) -> None:
-    statuses = sorted({status for row in metrics.confusion.values() for status in row})
+    found = {status for row in metrics.confusion.values() for status in row}
+    statuses = [status for status in STATUSES if status in found]
     table = Table(title="Confusion matrix (rows: label, columns: status)", title_justify="left")
     table.add_column("label")
     for status in statuses:

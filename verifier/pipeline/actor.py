@@ -1,6 +1,7 @@
 """The actor of the verify phase: one model, whole batches of claims in, result rows out."""
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
@@ -9,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from verifier.errors import ConfigurationError
+from verifier.pipeline.meter import Meter
 from verifier.protocol import Method, Outcome, Pair, Scores, run_plan
 from verifier.results import result_row, results_table
 from verifier.schemas import claim_from_row
@@ -16,9 +18,9 @@ from verifier.scorers.base import score_round
 
 ScorerFactory = Callable[[], Any]
 MethodFactory = Callable[[str], Method]
-Report = Callable[[dict[str, float]], None]
 
 _THREADS = 2  # one batch is planned while another is with the model
+_COUNTERS = ("tokens_scored", "tokens_padded")  # of scorers that count what goes through their model
 
 
 class VerifyActor:
@@ -29,21 +31,23 @@ class VerifyActor:
         method: builds the method from the scorer's resolved revision.
         model: the model that the policy asks for; another scorer is a ConfigurationError.
         batch_size: claims whose rounds are scored together.
-        report: is told after every batch what was done, by name.
+        meter: is told what was done, and what the scorer warned of while it was built.
     """
 
-    def __init__(
-        self, scorer: ScorerFactory, method: MethodFactory, model: str, batch_size: int, report: Report
-    ) -> None:
+    def __init__(self, scorer: ScorerFactory, method: MethodFactory, model: str, batch_size: int, meter: Meter) -> None:
         started = time.perf_counter()
-        self._scorer = scorer()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self._scorer = scorer()
         if self._scorer.model != model:
             raise ConfigurationError(f"the scorer's model is {self._scorer.model!r} but the policy's is {model!r}")
         self._method = method(self._scorer.revision)
         self._batch_size = batch_size
-        self._report = report
+        self._meter = meter
         self._model_lock = Lock()
-        report({"load_seconds": time.perf_counter() - started})
+        meter.add({"load_seconds": time.perf_counter() - started})
+        for text in {str(warning.message) for warning in caught if warning.category in (UserWarning, RuntimeWarning)}:
+            meter.note(text)
 
     def __call__(self, table: pa.Table) -> pa.Table:
         """One result row a row of ``table``, in order."""
@@ -53,33 +57,37 @@ class VerifyActor:
 
     def _verify(self, batch: pa.Table) -> pa.Table:
         started = time.perf_counter()
-        spent = {"model": 0.0, "waiting": 0.0, "pairs": 0.0}
+        elsewhere = 0.0  # seconds with the model or waiting for it
 
         def score(pairs: Sequence[Pair]) -> Scores:
+            nonlocal elsewhere
             asked = time.perf_counter()
             with self._model_lock:
                 began = time.perf_counter()
+                before = self._counters()
                 scores = score_round(self._scorer, pairs)
-            spent["waiting"] += began - asked
-            spent["model"] += time.perf_counter() - began
-            spent["pairs"] += len(pairs)
+                counted = {name: count - before[name] for name, count in self._counters().items()}
+            ended = time.perf_counter()
+            elsewhere += ended - asked
+            self._meter.add({"pairs": len(pairs), "model_seconds": ended - began, **counted})
             return scores
 
         rows = batch.to_pylist()
         outcomes = run_plan(self._method.plan([claim_from_row(row) for row in rows]), score)
-        seconds = (time.perf_counter() - started) / len(rows)
-        table = self._table(rows, outcomes, seconds)
+        table = self._table(rows, outcomes, (time.perf_counter() - started) / len(rows))
         total = time.perf_counter() - started
-        self._report(
+        self._meter.add(
             {
                 "claims": len(rows),
                 "unscored": sum(outcome.error is not None for outcome in outcomes),
-                "pairs": spent["pairs"],
-                "model_seconds": spent["model"],
-                "plan_seconds": total - spent["model"] - spent["waiting"],
+                "plan_seconds": total - elsewhere,
+                "batch_seconds": total,
             }
         )
         return table
+
+    def _counters(self) -> dict[str, int]:
+        return {name: getattr(self._scorer, name) for name in _COUNTERS if hasattr(self._scorer, name)}
 
     def _table(self, rows: Sequence[dict[str, Any]], outcomes: Sequence[Outcome], seconds: float) -> pa.Table:
         scorer = self._scorer

@@ -15,17 +15,24 @@ Totals = Mapping[str, float]
 class _Meter:
     def __init__(self) -> None:
         self._totals: dict[str, float] = {}
+        self._notes: set[str] = set()
 
     def add(self, done: Mapping[str, float]) -> None:
         now = time.time()
         if "claims" in done:
-            self._totals.setdefault("first_claims_at", now - done["plan_seconds"] - done["model_seconds"])
+            self._totals.setdefault("first_claims_at", now - done["batch_seconds"])
             self._totals["last_claims_at"] = now
         for name, amount in done.items():
             self._totals[name] = self._totals.get(name, 0) + amount
 
+    def note(self, text: str) -> None:
+        self._notes.add(text)
+
     def totals(self) -> dict[str, float]:
         return dict(self._totals)
+
+    def notes(self) -> list[str]:
+        return sorted(self._notes)
 
 
 class Meter:
@@ -37,6 +44,15 @@ class Meter:
     def add(self, done: Totals) -> None:
         """Add what was done, without waiting for it to arrive."""
         self._actor.add.remote(dict(done))
+
+    def note(self, text: str) -> None:
+        """Add a sentence that the user should read; the same one again is kept once."""
+        self._actor.note.remote(text)
+
+    def notes(self) -> list[str]:
+        """The sentences so far."""
+        notes: list[str] = ray.get(self._actor.notes.remote())
+        return notes
 
     def totals(self) -> dict[str, float]:
         """The totals so far."""

@@ -11,9 +11,10 @@ from typing import Any
 
 import polars as pl
 
-from verifier.errors import VerificationError
+from verifier.errors import ConfigurationError, LimitError, VerificationError
 from verifier.pipeline.cluster import ActorPool, Cluster, check_room, connected
 from verifier.pipeline.identity import refuse_another_run
+from verifier.pipeline.leftovers import drop_leftovers, finished_rows
 from verifier.pipeline.meter import Meter, Totals, watched
 from verifier.pipeline.prepare import prepare
 from verifier.pipeline.sources import InputSpec
@@ -26,6 +27,7 @@ from verifier.scorers.base import identify
 from verifier.search.groups import EvidenceGroups
 
 RUN_FILE = "run.json"
+_COUNTS = ("claims", "pairs", "unscored", "tokens_scored", "tokens_padded")
 _PACKAGES = ("claim-verifier", "ray", "torch", "transformers", "pyarrow", "polars", "numpy")
 
 Progress = Callable[[str, int, int | None, Totals], None]
@@ -38,6 +40,17 @@ class InputLimits:
 
     on_error: str = "reject"
     max_rejects: int | None = None
+
+
+@dataclass(frozen=True)
+class Checkpointing:
+    """How often finished rows are marked: a kill costs an actor at most ``max_rows_lost`` claims."""
+
+    max_rows_lost: int = 2000
+
+    def __post_init__(self) -> None:
+        if self.max_rows_lost < 1:
+            raise ConfigurationError(f"checkpoint.max_rows_lost is {self.max_rows_lost}: at least 1 claim expected")
 
 
 @dataclass(frozen=True)
@@ -89,8 +102,9 @@ def execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
         return run
     run = _begun(plan, identity, prepared, time.perf_counter() - started)
     write_run(plan.output_dir, run)
-    totals, timings = _verify(plan, prepared.claims, progress) if prepared.claims else ({}, {})
-    run = _finished(plan.output_dir, run, prepared, totals, timings)
+    done = _verify(plan, prepared.claims, progress) if prepared.claims else {}
+    drop_leftovers(plan.output_dir, prepared.claims)
+    run = _finished(plan.output_dir, run, prepared, done)
     write_run(plan.output_dir, run)
     return run
 
@@ -129,12 +143,13 @@ def _begun(plan: RunPlan, identity: Mapping[str, Any], prepared: PrepareSummary,
     }
 
 
-def _verify(plan: RunPlan, claims: int, progress: Progress) -> tuple[dict[str, float], dict[str, float]]:
+def _verify(plan: RunPlan, claims: int, progress: Progress) -> dict[str, Any]:
+    """Run the verify phase; the keys of ``run.json`` that say what this session did."""
     started = time.perf_counter()
     with connected(plan.cluster):
         check_room(plan.actors)
         meter = Meter()
-        done_before = count_results(plan.output_dir)
+        done_before = finished_rows(plan.output_dir)
         with watched(
             meter, lambda totals: progress("verify", done_before + int(totals.get("claims", 0)), claims, totals)
         ):
@@ -147,27 +162,37 @@ def _verify(plan: RunPlan, claims: int, progress: Progress) -> tuple[dict[str, f
                 plan.max_rows_lost,
                 meter,
             )
-        totals = meter.totals()
+        totals, notes = meter.totals(), meter.notes()
     timings = {"verify_seconds": time.perf_counter() - started}
     if "first_claims_at" in totals:
-        timings["scoring_seconds"] = totals.pop("last_claims_at") - totals.pop("first_claims_at")
-    return totals, timings | {name: value for name, value in totals.items() if name.endswith("_seconds")}
+        timings["scoring_seconds"] = totals["last_claims_at"] - totals["first_claims_at"]
+    return {
+        "timings": timings | {name: value for name, value in totals.items() if name.endswith("_seconds")},
+        "this_session": {name: totals[name] for name in _COUNTS if name in totals},
+        "notes": notes,
+    }
 
 
-def count_results(run_dir: str) -> int:
-    """Result rows written so far."""
-    return int(scan_results(run_dir).select(pl.len()).collect().item())
+def check_limits(run: Mapping[str, Any], limits: InputLimits) -> None:
+    """Raise LimitError where prepare and verify together rejected more rows than allowed."""
+    rejected = run["counts"]["rejects"] + run["counts"].get("rejected", 0)
+    if limits.max_rejects is not None and rejected > limits.max_rejects:
+        raise LimitError(f"{rejected} rows were rejected and input.max_rejects is {limits.max_rejects}")
 
 
-def _finished(
-    run_dir: str,
-    run: dict[str, Any],
-    prepared: PrepareSummary,
-    totals: Mapping[str, float],
-    timings: Mapping[str, float],
-) -> dict[str, Any]:
+def _finished(run_dir: str, run: dict[str, Any], prepared: PrepareSummary, done: Mapping[str, Any]) -> dict[str, Any]:
     rows = scan_results(run_dir)
-    written, distinct = rows.select(pl.len(), pl.col("row_id").n_unique().alias("distinct")).collect().row(0)
+    written, distinct, pairs, windowed, truncated = (
+        rows.select(
+            pl.len(),
+            pl.col("row_id").n_unique().alias("distinct"),
+            pl.col("pairs").list.len().sum(),
+            pl.col("premises_windowed").sum(),
+            pl.col("premises_truncated").sum(),
+        )
+        .collect()
+        .row(0)
+    )
     if (written, distinct) != (prepared.claims, prepared.claims):
         raise VerificationError(
             f"{run_dir}/results has {written} rows of {distinct} claims where {prepared.claims} were to be verified:"
@@ -175,19 +200,17 @@ def _finished(
         )
     outcomes = rows.group_by("outcome", "status").len().collect().rows()
     statuses = {status: count for _, status, count in outcomes if status is not None}
-    failed = {outcome: count for outcome, status, count in outcomes if status is None}
-    pairs = rows.select(pl.col("pairs").list.len().sum()).collect().item() or 0
-    return run | {
-        "status": "finished",
-        "finished_at": time.time(),
-        "counts": {
-            "claims": prepared.claims,
-            "rejects": prepared.rejects,
-            "pairs": int(pairs),
-            "decided": sum(statuses.values()),
-            **failed,
-            "statuses": dict(sorted(statuses.items())),
-        },
-        "timings": {**run["timings"], **timings},
-        "this_session": {name: totals[name] for name in ("claims", "pairs", "unscored") if name in totals},
+    counts = {
+        "claims": prepared.claims,
+        "rejects": prepared.rejects,
+        "pairs": int(pairs),
+        "premises_windowed": int(windowed),
+        "premises_truncated": int(truncated),
+        "decided": sum(statuses.values()),
+        **{outcome: count for outcome, status, count in outcomes if status is None},
+        "statuses": dict(sorted(statuses.items())),
+    }
+    timings = {**run["timings"], **done.get("timings", {})}
+    return {"notes": [], **run, **done, "status": "finished", "finished_at": time.time(), "counts": counts} | {
+        "timings": timings
     }

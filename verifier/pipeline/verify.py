@@ -11,17 +11,19 @@ from ray.data import ActorPoolStrategy, DataContext
 from ray.data.checkpoint import CheckpointConfig
 
 from verifier.pipeline.actor import MethodFactory, ScorerFactory, VerifyActor
+from verifier.pipeline.backlog import limited_backlog
 from verifier.pipeline.cluster import ActorPool
 from verifier.pipeline.meter import Meter
 from verifier.pipeline.storage import open_filesystem
 
 # Blocks of one actor that a kill can lose: one with the model, one next in line, two on their way to a file.
-BLOCKS_UNDER_WAY = 4
+_BLOCKS_UNDER_WAY = 4
 
 
-def rows_per_block(max_rows_lost: int) -> int:
-    """The block size that keeps what a kill loses within ``max_rows_lost`` claims an actor."""
-    return max(1, max_rows_lost // BLOCKS_UNDER_WAY)
+def blocks_under_way(max_rows_lost: int) -> tuple[int, int]:
+    """How many blocks an actor may have under way, and their rows: together at most ``max_rows_lost``."""
+    blocks = min(_BLOCKS_UNDER_WAY, max_rows_lost)
+    return blocks, max_rows_lost // blocks
 
 
 def run_verify(
@@ -38,6 +40,7 @@ def run_verify(
     What an actor raises ends the run, with what is finished kept.
     """
     filesystem, root = open_filesystem(run_dir)
+    blocks, block_rows = blocks_under_way(max_rows_lost)
     context = DataContext.get_current()
     context.enable_progress_bars = False
     context.checkpoint_config = CheckpointConfig(
@@ -46,19 +49,22 @@ def run_verify(
         override_filesystem=filesystem,
         delete_checkpoint_on_success=False,  # else a rerun would write every row again
     )
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    for handler in logging.getLogger("ray.data").handlers:
+        if isinstance(handler, logging.StreamHandler):
+            handler.setLevel(logging.CRITICAL)  # what is raised says it; the log file of Ray's session has it all
     try:
-        rows = ray.data.read_parquet(f"{root}/work", filesystem=filesystem)
-        verified = rows.repartition(target_num_rows_per_block=rows_per_block(max_rows_lost)).map_batches(
-            VerifyActor,
-            fn_constructor_args=(scorer, method, model, pool.batch_size, meter.add),
-            batch_size=None,
-            batch_format="pyarrow",
-            zero_copy_batch=True,
-            compute=ActorPoolStrategy(min_size=pool.min_size, max_size=pool.max_size),
-            num_cpus=pool.num_cpus,
-            num_gpus=pool.num_gpus,
-        )
-        verified.write_parquet(f"{root}/results", filesystem=filesystem)
+        with limited_backlog(context, blocks):
+            rows = ray.data.read_parquet(f"{root}/work", filesystem=filesystem)
+            verified = rows.repartition(target_num_rows_per_block=block_rows).map_batches(
+                VerifyActor,
+                fn_constructor_args=(scorer, method, model, pool.batch_size, meter),
+                batch_size=None,
+                batch_format="pyarrow",
+                zero_copy_batch=True,
+                compute=ActorPoolStrategy(min_size=pool.min_size, max_size=pool.max_size),
+                num_cpus=pool.num_cpus,
+                num_gpus=pool.num_gpus,
+            )
+            verified.write_parquet(f"{root}/results", filesystem=filesystem)
     finally:
         context.checkpoint_config = None

@@ -21,6 +21,7 @@ from verifier.scorers.loading import (
     length_limit,
     load,
     load_weights,
+    parse_device,
     pinned,
     resolve_device,
     resolve_dtype,
@@ -63,6 +64,17 @@ def check_available(model: str, revision: str | None = None) -> None:
     if is_directory(model):
         weight_files(model)
     _tokenizer_and_config(model, revision)
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError for a setting that no machine could run with; devices may be elsewhere."""
+    device = parse_device(settings.get("device", "auto"))
+    resolve_dtype(settings.get("dtype", "auto"), device)
+    too_long, budget = settings.get("too_long", "window"), settings.get("token_budget")
+    if too_long not in get_args(TooLong):
+        raise ConfigurationError(f"too_long is {too_long!r}: use window, truncate or reject")
+    if budget is not None and budget < 1:
+        raise ConfigurationError(f"token_budget is {budget}: at least 1 token expected")
 
 
 @dataclass
@@ -120,10 +132,7 @@ class CrossEncoderScorer:
         max_length: int | None = None,
         allow_cpu_fallback: bool = False,
     ) -> None:
-        if too_long not in get_args(TooLong):
-            raise ConfigurationError(f"too_long is {too_long!r}: use window, truncate or reject")
-        if token_budget is not None and token_budget < 1:
-            raise ConfigurationError(f"token_budget is {token_budget}: at least 1 token expected")
+        check_settings({"device": device, "dtype": dtype, "token_budget": token_budget, "too_long": too_long})
         self.model, self.too_long = model, too_long
         self._device = resolve_device(device, allow_cpu_fallback)
         self.token_budget = token_budget or _TOKEN_BUDGET.get(self._device.type, _TOKEN_BUDGET["cpu"])
@@ -147,13 +156,8 @@ class CrossEncoderScorer:
     @classmethod
     def identify(cls, model: str, revision: str | None = None, **settings: Any) -> dict[str, str]:
         """Model and resolved revision without loading weights; raises what the constructor would."""
+        check_settings(settings)
         check_available(model, revision)
-        resolve_dtype(
-            settings.get("dtype", "auto"),
-            resolve_device(settings.get("device", "auto"), settings.get("allow_cpu_fallback", False)),
-        )
-        if settings.get("too_long", "window") not in get_args(TooLong):
-            raise ConfigurationError(f"too_long is {settings['too_long']!r}: use window, truncate or reject")
         return {"model": model, "revision": pinned(model, revision)}
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:

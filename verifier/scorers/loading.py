@@ -17,17 +17,22 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 _SANE_LENGTH = 1_000_000
 
 
+def parse_device(device: str) -> torch.device:
+    """A device by name, there or not; ConfigurationError for a name that means none."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.device(device)
+    except RuntimeError as error:
+        raise ConfigurationError(f"the device {device!r} is unknown: use auto, cpu or cuda") from error
+
+
 def resolve_device(device: str, allow_cpu_fallback: bool = False) -> torch.device:
     """``auto`` (a GPU where there is one), ``cpu``, ``cuda``, ``cuda:1`` … as a device.
 
     A GPU that is not there is a ConfigurationError, or with ``allow_cpu_fallback`` the CPU and a warning.
     """
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        wanted = torch.device(device)
-    except RuntimeError as error:
-        raise ConfigurationError(f"the device {device!r} is unknown: use auto, cpu or cuda") from error
+    wanted = parse_device(device)
     if wanted.type != "cuda" or (wanted.index or 0) < torch.cuda.device_count():
         return wanted
     if not allow_cpu_fallback:

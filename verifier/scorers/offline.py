@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from verifier.fusion import fuse, numeric_gate_trips
 from verifier.protocol import Scores
-from verifier.scorers.loading import resolve_device, weights_digest
+from verifier.scorers.loading import parse_device, weights_digest
 from verifier.scorers.offline_features import TextFeatures, features, premise_segments, word_weight
 
 MODEL = "offline/minilm-coverage-heuristic"
@@ -79,7 +79,7 @@ class OfflineScorer:
         """Model and revision without loading the embedder; ConfigurationError where its package is missing."""
         from verifier.embedders import minilm_directory
 
-        resolve_device(device)
+        parse_device(device)
         return {"model": MODEL, "revision": _revision(weights_digest(str(minilm_directory())))}
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
