@@ -1,0 +1,28 @@
+# make demo, make test and make lint set themselves up: they need Python 3.11 or later, its venv module, and make.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: setup demo lint test
+
+setup: $(INSTALLED)
+
+demo: $(INSTALLED)
+	$(BIN)/python -m jobs.verify
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@echo "installing into $(VENV), which takes a few minutes the first time"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
