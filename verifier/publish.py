@@ -26,7 +26,7 @@ def publish(run_dir: str, run: Mapping[str, Any], tracking: Mapping[str, Any]) -
         published = _published(run_dir, run, tracking, metrics)
         write_run(run_dir, {**run, "published": published})
     show_verdicts(run["counts"], metrics)
-    for note in run["notes"]:
+    for note in run.get("notes", ()):
         console.print(f"note: {note}", style="yellow", markup=False)
     console.print(f"results {run_dir}\nreport  {published['report']}\nMLflow  {published['mlflow']}", soft_wrap=True)
 
