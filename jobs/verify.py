@@ -8,33 +8,46 @@ from omegaconf import DictConfig, OmegaConf
 
 import conf  # noqa: F401  (registers resolvers)
 from verifier.exits import run_job
-from verifier.pipeline.cluster import ActorPool
+from verifier.pipeline.cluster import ActorPool, Cluster
 from verifier.pipeline.run import Checkpointing, InputLimits, RunPlan, check_limits, execute
 from verifier.pipeline.sources import InputSpec
 from verifier.publish import publish
 from verifier.records import VerificationPolicy
 from verifier.scorers.base import identify
 from verifier.terminal import shown_progress
-from verifier.validation import built
+from verifier.validation import built, refuse_unknown, refuse_unknown_arguments
 
 
 def plan_of(cfg: DictConfig) -> RunPlan:
     """The run that a configuration describes; ConfigurationError where it describes none."""
     config: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    _refuse_unknown_names(config)
+    max_rows_lost = built(Checkpointing, config["checkpoint"], "checkpoint").max_rows_lost
+    data, limits = built(InputSpec, config["data"], "data"), built(InputLimits, config["input"], "input")
+    cluster, actors = built(Cluster, config["cluster"], "cluster"), built(ActorPool, config["actors"], "actors")
     scorer = instantiate(cfg.scorer)
+    refuse_unknown_arguments(scorer, "scorer")
+    built(VerificationPolicy, config["policy"], "policy")  # a mistake in it is told before files are read
     identity = identify(scorer)
     pinned = {"model": identity["model"], "revision": config["scorer"].get("revision") or identity["revision"]}
     return RunPlan(
         output_dir=config["output"]["dir"],
-        data=built(InputSpec, config["data"], "data"),
-        limits=built(InputLimits, config["input"], "input"),
+        data=data,
+        limits=limits,
         scorer=scorer,
         policy=built(VerificationPolicy, {**config["policy"], **pinned}, "policy"),
-        cluster=instantiate(cfg.cluster),
-        actors=built(ActorPool, config["actors"], "actors"),
-        max_rows_lost=built(Checkpointing, config["checkpoint"], "checkpoint").max_rows_lost,
+        cluster=cluster,
+        actors=actors,
+        max_rows_lost=max_rows_lost,
         config=config,
     )
+
+
+def _refuse_unknown_names(config: Any) -> None:
+    groups = ("data", "scorer", "policy", "cluster", "tracking", "input", "actors", "checkpoint", "output")
+    refuse_unknown(config, groups, "the configuration")
+    refuse_unknown(config["output"], ("dir",), "output")
+    refuse_unknown(config["tracking"], ("enabled", "uri", "experiment", "run_name"), "tracking")
 
 
 @hydra.main(version_base=None, config_path="pkg://conf", config_name="verify")

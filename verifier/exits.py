@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from verifier.errors import ConfigurationError, LimitError
+from verifier.errors import ConfigurationError, LimitError, VerificationError
 
 
 class Exit(IntEnum):
@@ -60,6 +60,8 @@ def _told(error: Exception) -> tuple[Exit, str]:
 
 def _root(error: BaseException) -> BaseException:
     """The error that a worker raised, inside what Ray wraps around it."""
+    if isinstance(error, (ConfigurationError, VerificationError)):
+        return error
     for inner in (getattr(error, "cause", None), error.__cause__):
         # Ray Data marks errors of its own with an empty exception as their cause
         if isinstance(inner, BaseException) and inner is not error and str(inner):

@@ -1,5 +1,6 @@
 """The actor of the verify phase: one model, whole batches of claims in, result rows out."""
 
+import gc
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ ScorerFactory = Callable[[], Any]
 MethodFactory = Callable[[str], Method]
 
 _THREADS = 2  # one batch is planned while another is with the model
+_GARBAGE_THRESHOLD = 100_000  # new objects before a look for cycles among them: batches are many that die together
 _COUNTERS = ("tokens_scored", "tokens_padded")  # of scorers that count what goes through their model
 
 
@@ -45,6 +47,9 @@ class VerifyActor:
         self._batch_size = batch_size
         self._meter = meter
         self._model_lock = Lock()
+        gc.freeze()  # libraries and model stay: not looked through again
+        gc.set_threshold(_GARBAGE_THRESHOLD, *gc.get_threshold()[1:])
+        self._cpu_seconds = time.process_time()
         meter.add({"load_seconds": time.perf_counter() - started})
         for text in {str(warning.message) for warning in caught if warning.category in (UserWarning, RuntimeWarning)}:
             meter.note(text)
@@ -76,12 +81,14 @@ class VerifyActor:
         outcomes = run_plan(self._method.plan([claim_from_row(row) for row in rows]), score)
         table = self._table(rows, outcomes, (time.perf_counter() - started) / len(rows))
         total = time.perf_counter() - started
+        cpu_before, self._cpu_seconds = self._cpu_seconds, time.process_time()
         self._meter.add(
             {
                 "claims": len(rows),
                 "unscored": sum(outcome.error is not None for outcome in outcomes),
                 "plan_seconds": total - elsewhere,
                 "batch_seconds": total,
+                "cpu_seconds": self._cpu_seconds - cpu_before,
             }
         )
         return table

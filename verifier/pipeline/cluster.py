@@ -76,7 +76,7 @@ def connected(cluster: Cluster) -> Iterator[None]:
 def _connect(cluster: Cluster) -> None:
     if cluster.address is not None:
         try:
-            ray.init(address=cluster.address, logging_level=logging.WARNING, log_to_driver=False)
+            ray.init(address=cluster.address, logging_level=logging.ERROR, log_to_driver=False)
         except (ConnectionError, RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise ConfigurationError(f"no Ray cluster answers at {cluster.address}: {reason}") from error
@@ -86,7 +86,7 @@ def _connect(cluster: Cluster) -> None:
         num_cpus=cluster.num_cpus or max(os.cpu_count() or 1, _SMALLEST_LOCAL),
         num_gpus=cluster.num_gpus,
         object_store_memory=int(cluster.object_store_gb * 1e9) if cluster.object_store_gb else None,
-        logging_level=logging.WARNING,
+        logging_level=logging.ERROR,
         log_to_driver=False,
         include_dashboard=False,
     )

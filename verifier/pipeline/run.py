@@ -18,7 +18,7 @@ from verifier.pipeline.leftovers import drop_leftovers, finished_rows
 from verifier.pipeline.meter import Meter, Totals, watched
 from verifier.pipeline.prepare import prepare
 from verifier.pipeline.sources import InputSpec
-from verifier.pipeline.storage import open_filesystem, read_text, write_text
+from verifier.pipeline.storage import check_writable, open_filesystem, read_text, write_text
 from verifier.pipeline.summary import PrepareSummary
 from verifier.pipeline.verify import run_verify
 from verifier.records import VerificationPolicy
@@ -89,6 +89,8 @@ def execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
     run = read_run(plan.output_dir)
     if run is not None:
         refuse_another_run(run["identity"], identity, plan.output_dir)
+    if run is None or run["status"] != "finished":
+        check_writable(plan.output_dir)
     started = time.perf_counter()
     prepared = prepare(
         plan.data,

@@ -104,6 +104,20 @@ def write_text(filesystem: pafs.FileSystem, path: str, text: str) -> None:
         filesystem.move(target, path)
 
 
+def check_writable(run_dir: str) -> None:
+    """Raise ConfigurationError where a run directory cannot be made or written to."""
+    filesystem, root = open_filesystem(run_dir)
+    probe = f"{root}/probe.partial"
+    try:
+        filesystem.create_dir(root, recursive=True)
+        write_text(filesystem, probe, "")
+        filesystem.delete_file(probe)
+    except OSError as error:
+        raise ConfigurationError(
+            f"output.dir is {run_dir}, which cannot be written to: {_first_line(error)}: name another folder"
+        ) from error
+
+
 @contextmanager
 def scratch_folder(filesystem: pafs.FileSystem, root: str) -> Iterator[str]:
     """A local folder, beside the output where that is local: it has room, the system's own may not."""

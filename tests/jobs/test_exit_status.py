@@ -1,0 +1,114 @@
+"""Wrong configuration, bad input and failures: the exit status, and the one sentence on standard error."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.driver import FREE, run, run_forked
+from tests.jobs.inputs import write_claims
+from tests.tiny_models import save_tiny
+
+CLAIMS = ("data=claims", "data.path=claims.jsonl")
+RAY_NOISE = ("authentication_token_setup", "rpc_client.h")  # written by Ray itself where a case needs a cluster
+NLI = ("scorer=cross_encoder", "scorer.revision=null")
+
+
+@dataclass(frozen=True)
+class Case:
+    overrides: tuple[str, ...]
+    says: tuple[str, ...]
+    settings: dict[str, str] = field(default_factory=dict)
+    prepare: Callable[[Path], object] = lambda folder: None
+
+
+def _two_labels(folder: Path) -> None:
+    save_tiny("bert", folder / "model", labels=("yes", "no"))
+
+
+def _file_in_the_way(folder: Path) -> None:
+    (folder / "out").write_text("in the way")
+
+
+CASES = {
+    "unknown field": Case(("policy.foo=1",), ("policy.foo is no field",)),
+    "unknown field added": Case(("+policy.foo=1",), ("policy.foo is no field", "entailment_threshold")),
+    "unknown data field": Case(("+data.foo=1", *CLAIMS), ("data.foo is no field",)),
+    "unknown input field": Case(("+input.foo=1",), ("input.foo is no field", "max_rejects")),
+    "unknown actors field": Case(("+actors.foo=1",), ("actors.foo is no field", "batch_size")),
+    "unknown checkpoint field": Case(("+checkpoint.foo=1",), ("checkpoint.foo is no field", "max_rows_lost")),
+    "unknown scorer field": Case(("+scorer.foo=1",), ("scorer", "foo")),
+    "unknown cluster field": Case(("+cluster.foo=1",), ("cluster", "foo")),
+    "unknown tracking field": Case(("+tracking.foo=1",), ("tracking.foo",)),
+    "unknown output field": Case(("+output.foo=1",), ("output.foo",)),
+    "unknown section": Case(("+foo.bar=1",), ("foo",)),
+    "threshold too large": Case(("policy.entailment_threshold=1.5",), ("policy.entailment_threshold is 1.5", "1")),
+    "threshold too small": Case(("policy.contradiction_threshold=0.4",), ("policy.contradiction_threshold is 0.4",)),
+    "threshold NaN": Case(("policy.entailment_threshold=nan",), ("policy.entailment_threshold is nan",)),
+    "threshold text": Case(("policy.entailment_threshold=high",), ("policy.entailment_threshold is 'high'",)),
+    "unknown choice": Case(("scorer=nope",), ("scorer=nope", "cross_encoder, offline, recorded")),
+    "no data.path": Case(("data=claims",), ("data.path",)),
+    "no input file": Case(("data=claims", "data.path=nowhere.jsonl"), ("nowhere.jsonl does not exist", "path")),
+    "no recorded file": Case(("scorer=recorded", "scorer.path=nowhere.jsonl"), ("scorer.path is nowhere.jsonl",)),
+    "no scorer.path": Case(("scorer=recorded",), ("scorer.path",)),
+    "two labels": Case(
+        (*NLI, "scorer.model=model"), ("entailment, contradiction, neutral", "yes, no"), prepare=_two_labels
+    ),
+    "no hub": Case(
+        ("scorer=cross_encoder",),
+        ("scorer=offline", "scorer=recorded", "directory"),
+        {"HF_HUB_OFFLINE": "1", "HF_HOME": "empty"},
+    ),
+    "output is a file": Case((*FREE, *CLAIMS), ("output.dir", "out"), prepare=_file_in_the_way),
+    "output cannot be made": Case(
+        (*FREE, *CLAIMS, "output.dir=/proc/nowhere/run"), ("output.dir", "/proc/nowhere/run")
+    ),
+    "nothing may be lost": Case(("checkpoint.max_rows_lost=0",), ("checkpoint.max_rows_lost is 0", "at least 1")),
+    "rows lost as text": Case(("checkpoint.max_rows_lost=few",), ("checkpoint.max_rows_lost is 'few'",)),
+    "max below min": Case(("actors.min_size=2", "actors.max_size=1"), ("actors.min_size is 2", "actors.max_size 1")),
+    "no GPU": Case((*FREE, *CLAIMS, "actors.num_gpus=1", "cluster.num_gpus=0"), ("actors.num_gpus=0", "cluster has 0")),
+    "no cluster": Case((*FREE, *CLAIMS, "cluster=existing", "cluster.address=127.0.0.1:1"), ("127.0.0.1:1",)),
+    "fails on a bad row": Case(
+        (*FREE, *CLAIMS, "input.on_error=fail"), ("claims.jsonl:4", "claim is empty", "input.on_error=reject")
+    ),
+    "on_error misspelt": Case((*FREE, *CLAIMS, "input.on_error=stop"), ("input.on_error is 'stop'", "reject, fail")),
+    "unknown form": Case((*FREE, *CLAIMS, "data.form=table"), ("'table'", "claims", "joined")),
+}
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+    """Exit status and standard error of every case."""
+    folders = {name: tmp_path_factory.mktemp("case") for name in CASES}
+    asked = []
+    for name, case in CASES.items():
+        write_claims(folders[name] / "claims.jsonl", 3, broken={3: {"claim": " "}})
+        case.prepare(folders[name])
+        overrides = dict(item.partition("=")[::2] for item in ("tracking=none", "output.dir=out", *case.overrides))
+        arguments = [f"{key}={value}" if value else key for key, value in overrides.items()]
+        asked.append((folders[name], arguments, {"FREE_LOADED": "loaded", **case.settings}))
+    ended = run_forked(asked)
+    assert not [folder for folder in folders.values() if (folder / "loaded").exists()], "a scorer was built"
+    return dict(zip(CASES, ended, strict=True))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_wrong_configuration_exits_2_with_a_sentence(answers: dict[str, tuple[int, str]], name: str) -> None:
+    status, errors = answers[name]
+    assert status == 2, errors
+    assert "Traceback" not in errors
+    sentences = [line for line in errors.splitlines() if line.strip() and not any(noise in line for noise in RAY_NOISE)]
+    assert len(sentences) == 1, errors
+    for words in CASES[name].says:
+        assert words in sentences[0], errors
+
+
+def test_too_many_rejects_exit_1_and_keep_what_was_read(tmp_path: Path) -> None:
+    write_claims(tmp_path / "claims.jsonl", 5, broken={1: {"claim": ""}, 3: {"evidence": None}})
+    status, _, errors = run(tmp_path, *FREE, *CLAIMS, "output.dir=out", "input.max_rejects=1")
+    assert status == 1, errors
+    assert "2 rows were rejected" in errors and "input.max_rejects is 1" in errors
+    assert len(errors.strip().splitlines()) == 1
+    assert json.loads((tmp_path / "out/prepare.json").read_text())["rejects"] == 2

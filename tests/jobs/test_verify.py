@@ -1,0 +1,80 @@
+"""The job as a user runs it: the published assay, logical GPUs, and a scorer that fails midway."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.driver import FREE, REPOSITORY, run, run_json
+from tests.jobs.inputs import write_claims
+from verifier.results import read_results, record_of
+
+ASSAYS = REPOSITORY.parent / "shared" / "data" / "claim-verifier"
+CLAIMS = ("data=claims", "data.path=claims.jsonl")
+
+needs_assays = pytest.mark.skipif(not ASSAYS.is_dir(), reason=f"{ASSAYS} is not here")
+
+
+def recorded(name: str) -> tuple[str, ...]:
+    folder = ASSAYS / name
+    path, scores = folder / "registration.json", folder / "scores.jsonl"
+    return "data=registration", f"data.path={path}", "scorer=recorded", f"scorer.path={scores}", "tracking=none"
+
+
+@needs_assays
+@pytest.mark.parametrize("batch_size", [256, 3])
+def test_the_published_assay_comes_out_equal(tmp_path: Path, batch_size: int) -> None:
+    status, _, errors = run(tmp_path, *recorded("guards44"), "output.dir=out", f"actors.batch_size={batch_size}")
+    assert status == 0, errors
+    published = [json.loads(line) for line in (ASSAYS / "guards44/scores.jsonl").read_text().splitlines()]
+    rows = {row["claim_id"]: row for row in read_results(tmp_path / "out").to_dicts()}
+    assert len(rows) == len(published) == 44
+    for case in published:
+        record = record_of(rows[case["id"]]).to_dict()
+        ours = {name: record[name] for name in ("status", "evaluation_id", "result_sha256")}
+        assert ours == {name: case[name] for name in ours}, case["id"]
+
+
+@needs_assays
+def test_a_pair_without_a_score_costs_one_claim(tmp_path: Path) -> None:
+    status, _, errors = run(tmp_path, *recorded("minimal20"), "output.dir=out")
+    assert status == 0, errors
+    published = [json.loads(line) for line in (ASSAYS / "minimal20/scores.jsonl").read_text().splitlines()]
+    rows = {row["claim_id"]: row for row in read_results(tmp_path / "out").to_dicts()}
+    assert rows.keys() == {case["id"] for case in published}
+    unscored = [row for row in rows.values() if row["outcome"] != "decided"]
+    assert [(row["outcome"], row["error_code"]) for row in unscored] == [("unscored", "missing_score")]
+    assert run_json(tmp_path / "out")["counts"]["unscored"] == 1
+
+
+def test_two_actors_share_two_logical_gpus(tmp_path: Path) -> None:
+    write_claims(tmp_path / "claims.jsonl", 120)
+    settings = {"FREE_LOG": tmp_path / "log", "FREE_DELAY": 0.2, "FREE_LOADED": tmp_path / "loaded"}
+    gpus = ("cluster.num_gpus=2", "actors.num_gpus=1", "actors.max_size=2", "actors.min_size=2")
+    status, _, errors = run(
+        tmp_path, *FREE, *CLAIMS, *gpus, "output.dir=out", "checkpoint.max_rows_lost=20", **settings
+    )
+    assert status == 0, errors
+    assert len(set((tmp_path / "loaded").read_text().split())) == 2
+    assert len({line.split()[0] for line in (tmp_path / "log").read_text().splitlines()}) == 2
+    assert read_results(tmp_path / "out").height == 120
+
+
+@pytest.mark.parametrize(("how", "says"), [("raise", "the sky fell"), ("nan", "finite probabilities")])
+def test_a_scorer_that_fails_midway_exits_3_and_what_is_finished_is_kept(tmp_path: Path, how: str, says: str) -> None:
+    write_claims(tmp_path / "claims.jsonl", 60)
+    job = (*FREE, *CLAIMS, "output.dir=out", "checkpoint.max_rows_lost=20")
+    log = tmp_path / "log"
+    status, _, errors = run(tmp_path, *job, FREE_LOG=log, FREE_FAIL="Claim 50 holds.", FREE_FAIL_HOW=how)
+    assert status == 3, errors
+    sentence = errors.strip().splitlines()[-1]
+    assert says in sentence and "the same command resumes" in sentence, errors
+    assert "Traceback" not in errors
+    kept = read_results(tmp_path / "out", ["row_id"])["row_id"].to_list()
+    assert 0 < len(kept) < 60 and 50 not in kept
+    log.unlink()
+    status, _, errors = run(tmp_path, *job, FREE_LOG=log)
+    assert status == 0, errors
+    again = {int(line.split()[2]) for line in log.read_text().splitlines()}
+    assert not again & set(kept), "finished claims were scored again"
+    assert read_results(tmp_path / "out")["row_id"].to_list() == list(range(60))

@@ -1,0 +1,42 @@
+"""A verification run as ``jobs.verify`` drives it, without report and tracking."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from verifier.pipeline.cluster import ActorPool, Cluster
+from verifier.pipeline.meter import Totals
+from verifier.pipeline.run import InputLimits, Progress, RunPlan, execute
+from verifier.pipeline.sources import InputSpec
+from verifier.records import VerificationPolicy
+from verifier.scorers.base import identify
+
+
+def run_claims(
+    output_dir: str,
+    claims_file: str,
+    scorer: partial[Any],
+    actors: Mapping[str, Any],
+    policy: Mapping[str, Any],
+    max_rows_lost: int,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Verify the claims of a JSON lines file on a Ray cluster of this machine; returns what ``run.json`` holds."""
+    return execute(
+        RunPlan(
+            output_dir=output_dir,
+            data=InputSpec("claims", claims_file),
+            limits=InputLimits(),
+            scorer=scorer,
+            policy=VerificationPolicy(**{**policy, **identify(scorer)}),
+            cluster=Cluster(),
+            actors=ActorPool(**actors),
+            max_rows_lost=max_rows_lost,
+            config={},
+        ),
+        progress or _unheard,
+    )
+
+
+def _unheard(phase: str, done: int, total: int | None, counts: Totals) -> None:
+    """Nothing is shown while a run is measured."""
