@@ -24,6 +24,7 @@ class Exit(IntEnum):
 
 _CONFIGURATION_LIBRARIES = ("hydra.", "omegaconf.")
 _CONFIGURATION_ERROR = f"{ConfigurationError.__module__}.{ConfigurationError.__name__}"
+_OURS = (ConfigurationError, VerificationError)
 _RESUMES = "what is finished is kept, the same command resumes"
 
 
@@ -60,13 +61,13 @@ def _told(error: Exception) -> tuple[Exit, str]:
 
 def _root(error: BaseException) -> BaseException:
     """The error that a worker raised, inside what Ray wraps around it."""
-    if isinstance(error, (ConfigurationError, VerificationError)):
+    wrapped = getattr(error, "cause", None)
+    if isinstance(wrapped, BaseException) and wrapped is not error:
+        return _root(wrapped)
+    if isinstance(error, _OURS):
         return error
-    for inner in (getattr(error, "cause", None), error.__cause__):
-        # Ray Data marks errors of its own with an empty exception as their cause
-        if isinstance(inner, BaseException) and inner is not error and str(inner):
-            return _root(inner)
-    return error
+    # Ray Data marks errors of its own with an empty exception as their cause
+    return _root(error.__cause__) if error.__cause__ is not None and str(error.__cause__) else error
 
 
 def _last_line(error: BaseException) -> str:
@@ -76,7 +77,8 @@ def _last_line(error: BaseException) -> str:
 
 def _one_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines[:2]) if lines else type(error).__name__
+    # our own errors are one sentence, and what follows it was added by Ray
+    return " ".join(lines[: 1 if isinstance(error, _OURS) else 2]) if lines else type(error).__name__
 
 
 def _hydra_sentence(message: str) -> str:

@@ -215,13 +215,19 @@ class Verification:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, str) or value is None:
-        return value.value if isinstance(value, StrEnum) else value
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, (GroupScore, LocalizedAssessment)):
+    if isinstance(value, GroupScore):  # most of a record: spelled out for speed
+        return {
+            "references": list(value.references),
+            "memory_ids": list(value.memory_ids),
+            "entailment": value.entailment,
+            "contradiction": value.contradiction,
+            "neutral": value.neutral,
+        }
+    if isinstance(value, LocalizedAssessment):
         return {name: _plain(getattr(value, name)) for name in value.__slots__}
-    return value
+    return value.value if isinstance(value, StrEnum) else value
 
 
 def sealed(verification: Verification) -> Verification:

@@ -101,7 +101,7 @@ class Job:
         self.seen.update({process.pid: process for process in found})
         return found
 
-    def wait_for(self, moment: Callable[[], bool], timeout: float = 200, every: float = 0.002) -> None:
+    def wait_for(self, moment: Callable[[], bool], timeout: float = 200, every: float = 0.02) -> None:
         """Return as soon as ``moment()`` is true; the job must not end before."""
         deadline = time.monotonic() + timeout
         while not moment():

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from verifier.errors import ConfigurationError
+from verifier.garbage import THRESHOLD
 from verifier.pipeline.meter import Meter
 from verifier.protocol import Method, Outcome, Pair, Scores, run_plan
 from verifier.results import result_row, results_table
@@ -21,7 +22,6 @@ ScorerFactory = Callable[[], Any]
 MethodFactory = Callable[[str], Method]
 
 _THREADS = 2  # one batch is planned while another is with the model
-_GARBAGE_THRESHOLD = 100_000  # new objects before a look for cycles among them: batches are many that die together
 _COUNTERS = ("tokens_scored", "tokens_padded")  # of scorers that count what goes through their model
 
 
@@ -48,7 +48,7 @@ class VerifyActor:
         self._meter = meter
         self._model_lock = Lock()
         gc.freeze()  # libraries and model stay: not looked through again
-        gc.set_threshold(_GARBAGE_THRESHOLD, *gc.get_threshold()[1:])
+        gc.set_threshold(THRESHOLD, *gc.get_threshold()[1:])
         self._cpu_seconds = time.process_time()
         meter.add({"load_seconds": time.perf_counter() - started})
         for text in {str(warning.message) for warning in caught if warning.category in (UserWarning, RuntimeWarning)}:

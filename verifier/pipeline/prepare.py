@@ -4,15 +4,15 @@ Cheap, on the CPU, and idempotent: ``prepare.json`` is written last and is the o
 store has no rename). Without it everything starts again from nothing; with it, and the same input, nothing is done.
 """
 
-import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from typing import Any, Literal
 
 from pyarrow import fs as pafs
 
 from verifier.errors import ConfigurationError, InputError, LimitError
+from verifier.garbage import rare_collection
 from verifier.pipeline.evidence_sets import EvidenceSets
 from verifier.pipeline.forms import (
     claim_from_bundle,
@@ -106,7 +106,7 @@ def prepare(
         _clear(filesystem, root)
         with ExitStack() as stack:
             run = _Run(spec, files, filesystem, root, max_evidence, on_error, chunk_rows, part_rows, progress, stack)
-            with _rare_garbage_collection():
+            with rare_collection():
                 run.read()
         summary = run.summary()
         save_summary(filesystem, root, summary)
@@ -131,17 +131,6 @@ def _clear(filesystem: pafs.FileSystem, root: str) -> None:
     delete_files(filesystem, root, rf"{NAME}(\.partial)?")
     delete_files(filesystem, f"{root}/work", r"part-\d+\.parquet")
     delete_files(filesystem, f"{root}/rejects", r"prepare-\d+\.parquet")
-
-
-@contextmanager
-def _rare_garbage_collection() -> Iterator[None]:
-    """Chunks are many small objects that die together: looking for cycles among them costs a quarter of the time."""
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], 100_000), *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 class _Run:

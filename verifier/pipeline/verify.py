@@ -43,6 +43,7 @@ def run_verify(
     blocks, block_rows = blocks_under_way(max_rows_lost)
     context = DataContext.get_current()
     context.enable_progress_bars = False
+    context.raise_original_map_exception = True  # the actor's own error tells what failed
     context.checkpoint_config = CheckpointConfig(
         id_column="row_id",
         checkpoint_path=f"{root}/checkpoint",
@@ -58,7 +59,7 @@ def run_verify(
             verified = rows.repartition(target_num_rows_per_block=block_rows).map_batches(
                 VerifyActor,
                 fn_constructor_args=(scorer, method, model, pool.batch_size, meter),
-                batch_size=None,
+                batch_size=block_rows if pool.num_gpus else None,  # Ray wants a number where there are GPUs
                 batch_format="pyarrow",
                 zero_copy_batch=True,
                 compute=ActorPoolStrategy(min_size=pool.min_size, max_size=pool.max_size),

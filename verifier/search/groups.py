@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from verifier.digests import sha256_text
-from verifier.protocol import LABELS, Outcome, Pair, PairError, Plan, ScoredPair, Scores
+from verifier.protocol import Outcome, Pair, PairError, Plan, ScoredPair, Scores
 from verifier.records import (
     Basis,
     Claim,
@@ -28,6 +28,7 @@ from verifier.records import (
 from verifier.search.guards import Passage, contradiction_corroborated, negation_overlap
 from verifier.search.premises import localize, premise
 from verifier.text.features import TextFeatures
+from verifier.text.lazy import lazy
 
 Group = tuple[Passage, ...]
 Candidate = tuple[float, tuple[str, ...], Basis]
@@ -38,6 +39,7 @@ class _ClaimSearch:
 
     def __init__(self, claim: Claim, features: Mapping[str, TextFeatures]) -> None:
         self.claim = claim
+        self.claim_sha256 = claim_digest(claim)
         self.features = features[claim.claim]
         self.passages = [Passage(self.features, item, features[item.text]) for item in claim.evidence]
         self.scores: list[GroupScore] = []
@@ -52,6 +54,11 @@ class _ClaimSearch:
     def open(self) -> bool:
         """Whether a further group size is to be tried."""
         return self.error is None and self.supporting is None and self.refuting is None
+
+    @lazy
+    def negates(self) -> bool:
+        """Whether any passage negates the claim; where none does no group needs to be looked at."""
+        return any(passage.negates_claim for passage in self.passages)
 
     def groups(self, size: int, candidate_limit: int) -> list[Group]:
         """The groups of ``size`` passages to score: every passage alone, or combinations of the best candidates."""
@@ -118,13 +125,13 @@ class EvidenceGroups:
     def _judge(self, questions: Sequence[_Question], scores: Scores) -> list[_Question]:
         """Take the scores of a round; return the localized rechecks that they call for."""
         rechecks = []
-        rows = scores.values.tolist()
+        rows, how = scores.values.tolist(), _how(scores)
         for index, question in enumerate(questions):
             search, group = question.search, question.group
             if _failed(question, scores, index):
                 continue
             entailment, contradiction, neutral = rows[index]
-            search.pairs.append(_scored(question.pair, scores, index, rows[index]))
+            search.pairs.append(_scored(question, how[index], rows[index]))
             ids = tuple(passage.memory_id for passage in group)
             search.scores.append(GroupScore(question.pair.references, ids, entailment, contradiction, neutral))
             if entailment >= self.policy.entailment_threshold:
@@ -144,12 +151,12 @@ class EvidenceGroups:
                 search.refuting = _better(search.refuting, (score, ids, Basis.MODEL_CONTRADICTION))
                 return
             search.limitations.add(Limitation.CONTRADICTION)
-        if negation_overlap(group):
+        if search.negates and negation_overlap(group):
             search.refuting = _better(search.refuting, (score, ids, Basis.EXPLICIT_NEGATION_OVERLAP))
 
     def _judge_localized(self, rechecks: Sequence[_Question], scores: Scores | None) -> None:
         """Take the second look at each held-back group; ``scores`` has those with a premise left, in order."""
-        rows = scores.values.tolist() if scores else []
+        rows, how = (scores.values.tolist(), _how(scores)) if scores else ([], [])
         index = -1
         for recheck in rechecks:
             search = recheck.search
@@ -160,7 +167,7 @@ class EvidenceGroups:
             index += 1
             if _failed(recheck, scores, index):
                 continue
-            search.pairs.append(_scored(recheck.pair, scores, index, rows[index]))
+            search.pairs.append(_scored(recheck, how[index], rows[index]))
             assessment = _assessment(recheck, rows[index])
             search.localized.append(assessment)
             entailment = rows[index][0]
@@ -185,7 +192,7 @@ class EvidenceGroups:
             resolved_revision=self.revision if called else None,
             model_called=called,
             configuration_sha256=self._configuration_sha256,
-            claim_sha256=claim_digest(search.claim),
+            claim_sha256=search.claim_sha256,
             evidence_sha256=evidence_digest(search.claim.evidence),
             supporting_group=supporting[1] if supporting else (),
             refuting_group=refuting[1] if refuting else (),
@@ -217,17 +224,23 @@ def _failed(question: _Question, scores: Scores, index: int) -> bool:
     return error is not None
 
 
-def _scored(pair: Pair, scores: Scores, index: int, row: Sequence[float]) -> ScoredPair:
+def _scored(question: _Question, how: tuple[int, int, bool], row: Sequence[float]) -> ScoredPair:
+    pair = question.pair
     return ScoredPair(
         kind=pair.kind,
         references=pair.references,
         premise_sha256=sha256_text(pair.premise),
-        hypothesis_sha256=sha256_text(pair.hypothesis),
-        values=dict(zip(LABELS, row, strict=True)),
-        window=int(scores.window[index]),
-        windows=int(scores.windows[index]),
-        truncated=bool(scores.truncated[index]),
+        hypothesis_sha256=question.search.claim_sha256,
+        values={"entailment": row[0], "contradiction": row[1], "neutral": row[2]},
+        window=how[0],
+        windows=how[1],
+        truncated=how[2],
     )
+
+
+def _how(scores: Scores) -> list[tuple[int, int, bool]]:
+    """The deciding window, the number of windows and whether it was cut, pair by pair."""
+    return list(zip(scores.window.tolist(), scores.windows.tolist(), scores.truncated.tolist(), strict=True))
 
 
 def _assessment(recheck: _Question, row: Sequence[float] | None = None) -> LocalizedAssessment:

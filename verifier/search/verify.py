@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from verifier.errors import MissingScore, PairTooLong, VerificationError
+from verifier.garbage import rare_collection
 from verifier.protocol import run_plan
 from verifier.records import Claim, Verification, VerificationPolicy
 from verifier.scorers.base import score_round
@@ -25,7 +26,8 @@ def verify_claims(claims: Sequence[Claim], scorer: Any, policy: VerificationPoli
             f"the scorer's model is {scorer.model!r} but the policy's is {policy.model!r}: name the same one in both"
         )
     method = EvidenceGroups(policy, scorer.revision)
-    outcomes = run_plan(method.plan(claims), lambda pairs: score_round(scorer, pairs))
+    with rare_collection():
+        outcomes = run_plan(method.plan(claims), lambda pairs: score_round(scorer, pairs))
     verifications = []
     for claim, outcome in zip(claims, outcomes, strict=True):
         if outcome.verification is None:
