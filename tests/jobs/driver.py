@@ -1,5 +1,6 @@
 """Running ``python -m jobs.verify`` as a process of its own, and killing it and what it leaves behind."""
 
+import ctypes
 import json
 import os
 import signal
@@ -83,6 +84,7 @@ class Job:
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
+                preexec_fn=_die_with_parent,
             )
         self.seen: dict[int, psutil.Process] = {}
 
@@ -137,6 +139,10 @@ def started(folder: Path, *overrides: str, **settings: object) -> Iterator[Job]:
         yield job
     finally:
         job.clean_up()
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: tests that are killed leave no job behind
 
 
 def _lives(process: psutil.Process) -> bool:

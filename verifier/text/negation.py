@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from verifier.text.words import CueTable, Occurrence
 
@@ -49,11 +50,12 @@ def has_correction_cue(folded: str, present: frozenset[str]) -> bool:
 
 def negation_tokens(text: str) -> frozenset[str]:
     """The normalized content tokens of a text, which a negated clause must hold to refute it."""
-    tokens = (_normalized(token.lower()) for token in _TOKEN.findall(text))
-    return frozenset(token for token in tokens if token)
+    return frozenset(filter(None, map(_normalized, set(_TOKEN.findall(text)))))
 
 
+@lru_cache(1 << 16)
 def _normalized(token: str) -> str:
+    token = token.lower()
     if token in _STOP_WORDS:
         return ""
     if token.endswith("ies") and len(token) > 4:
