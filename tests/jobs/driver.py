@@ -65,7 +65,7 @@ def run_forked(asked: Sequence[tuple[Path, Sequence[str], Mapping[str, str]]]) -
         capture_output=True,
         text=True,
         env=environment(),
-        timeout=400,
+        timeout=900,
         check=True,
     )
     return [tuple(json.loads(line)) for line in ended.stdout.splitlines()]

@@ -12,7 +12,7 @@ from pathlib import Path
 from jobs.verify import main
 from verifier.exits import run_job
 
-SECONDS = 30
+SECONDS = 150
 
 
 def fork(folder: Path, overrides: list[str], settings: dict[str, str]) -> int:

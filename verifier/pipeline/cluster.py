@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from verifier.errors import ConfigurationError
 # Beside the actors: one processor for reading and writing, one for Ray's filter of finished rows on a resume.
 SPARE_CPUS = 2
 _SMALLEST_LOCAL = 4
+_KNOCK_SECONDS = 20
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,9 @@ def connected(cluster: Cluster) -> Iterator[None]:
 def _connect(cluster: Cluster) -> None:
     if cluster.address is not None:
         try:
+            _knock(cluster.address)
             ray.init(address=cluster.address, logging_level=logging.ERROR, log_to_driver=False)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise ConfigurationError(f"no Ray cluster answers at {cluster.address}: {reason}") from error
         return
@@ -90,6 +93,13 @@ def _connect(cluster: Cluster) -> None:
         log_to_driver=False,
         include_dashboard=False,
     )
+
+
+def _knock(address: str) -> None:
+    """Raise OSError where nobody listens at ``host:port``: Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
 
 
 def check_room(pool: ActorPool) -> None:
