@@ -64,7 +64,7 @@ def run_forked(asked: Sequence[tuple[Path, Sequence[str], Mapping[str, str]]]) -
         input="".join(json.dumps(line) + "\n" for line in lines),
         capture_output=True,
         text=True,
-        env=environment(),
+        env=environment(HF_HUB_OFFLINE=1),  # read when the library is imported: a fork could not set it
         timeout=900,
         check=True,
     )

@@ -59,7 +59,7 @@ CASES = {
     "no hub": Case(
         ("scorer=cross_encoder",),
         ("scorer=offline", "scorer=recorded", "directory"),
-        {"HF_HUB_OFFLINE": "1", "HF_HOME": "empty"},
+        {"HF_HOME": "empty"},
     ),
     "output is a file": Case((*FREE, *CLAIMS), ("output.dir", "out"), prepare=_file_in_the_way),
     "output cannot be made": Case(
