@@ -35,6 +35,7 @@ def plan_of(cfg: DictConfig) -> RunPlan:
         data=data,
         limits=limits,
         scorer=scorer,
+        scorer_identity=identity,
         policy=built(VerificationPolicy, {**config["policy"], **pinned}, "policy"),
         cluster=cluster,
         actors=actors,

@@ -22,13 +22,15 @@ def run_claims(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Verify the claims of a JSON lines file on a Ray cluster of this machine; returns what ``run.json`` holds."""
+    identity = identify(scorer)
     return execute(
         RunPlan(
             output_dir=output_dir,
             data=InputSpec("claims", claims_file),
             limits=InputLimits(),
             scorer=scorer,
-            policy=VerificationPolicy(**{**policy, **identify(scorer)}),
+            scorer_identity=identity,
+            policy=VerificationPolicy(**{**policy, **identity}),
             cluster=Cluster(),
             actors=ActorPool(**actors),
             max_rows_lost=max_rows_lost,

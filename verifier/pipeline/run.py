@@ -23,7 +23,6 @@ from verifier.pipeline.summary import PrepareSummary
 from verifier.pipeline.verify import run_verify
 from verifier.records import VerificationPolicy
 from verifier.results import scan_results
-from verifier.scorers.base import identify
 from verifier.search.groups import EvidenceGroups
 
 RUN_FILE = "run.json"
@@ -62,6 +61,7 @@ class RunPlan:
         data: what to read.
         limits: what to do with bad input.
         scorer: builds the scorer in the actor.
+        scorer_identity: what it would be, see ``verifier.scorers.base.identify``.
         policy: how scores become decisions; its model and revision are the scorer's.
         cluster, actors: where it runs.
         max_rows_lost: claims that a kill may lose an actor.
@@ -72,6 +72,7 @@ class RunPlan:
     data: InputSpec
     limits: InputLimits
     scorer: partial[Any]
+    scorer_identity: Mapping[str, str]
     policy: VerificationPolicy
     cluster: Cluster
     actors: ActorPool
@@ -85,7 +86,7 @@ def execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
     A finished run is left as it is. Raises ConfigurationError before any model is loaded where the plan cannot
     work or the run directory belongs to another one.
     """
-    identity = {"scorer": identify(plan.scorer), "policy": plan.policy.model_dump(mode="json"), **_settings(plan)}
+    identity = {"scorer": plan.scorer_identity, "policy": plan.policy.model_dump(mode="json"), **_settings(plan)}
     run = read_run(plan.output_dir)
     if run is not None:
         refuse_another_run(run["identity"], identity, plan.output_dir)

@@ -1,19 +1,18 @@
 """``verify_claims``: the whole search over claims in memory, with any three-label scorer."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from verifier.errors import MissingScore, PairTooLong, VerificationError
 from verifier.garbage import rare_collection
 from verifier.protocol import run_plan
 from verifier.records import Claim, Verification, VerificationPolicy
-from verifier.scorers.base import score_round
+from verifier.scorers.base import ThreeLabelScorer, score_round
 from verifier.search.groups import EvidenceGroups
 
 _RAISED = {"missing_score": MissingScore, "pair_too_long": PairTooLong}
 
 
-def verify_claims(claims: Sequence[Claim], scorer: Any, policy: VerificationPolicy) -> list[Verification]:
+def verify_claims(claims: Sequence[Claim], scorer: ThreeLabelScorer, policy: VerificationPolicy) -> list[Verification]:
     """Decide every claim from its evidence; one verification a claim, in order.
 
     ``scorer`` has ``model``, ``revision`` and ``score(pairs)``, see ``verifier.scorers.base``. Raises
