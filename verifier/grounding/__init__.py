@@ -1,0 +1,1 @@
+"""Grounding: claims decided from a scorer's support probability."""
