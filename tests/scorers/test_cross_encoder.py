@@ -189,7 +189,7 @@ def test_equal_windows_are_asked_once(models: dict[str, str], family: str) -> No
     scorer = CrossEncoderScorer(models[family])
     premise = (" ".join(["opened"] * 10) + ".\n") * 40
     scores = scorer.score_detailed([(premise, "no")])
-    assert scores.windows[0] > 3 and scorer.tokens_scored <= 2 * LIMIT
+    assert scores.windows[0] > 3 and scorer.engine.tokens_scored <= 2 * LIMIT
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -246,7 +246,7 @@ def test_out_of_memory_halves_the_budget_and_goes_on(models: dict[str, str]) -> 
     scorer._network.forward = small_device
     with pytest.warns(RuntimeWarning, match="token_budget is"):
         assert np.abs(scorer.score(pairs) - expected).max() < 1e-5
-    assert 75 <= scorer.token_budget <= 150
+    assert 75 <= scorer.engine.token_budget <= 150
     sizes.clear()
     scorer.score(pairs)
     assert max(sizes) <= 150
@@ -352,7 +352,7 @@ def test_settings_saved_with_a_tokenizer_do_not_cut_or_pad(models: dict[str, str
     scorer = CrossEncoderScorer(str(directory))
     assert np.abs(scorer.score(pairs) - plain(models["bert"], pairs)).max() < 1e-5
     tokenizer = AutoTokenizer.from_pretrained(models["bert"])
-    assert scorer.tokens_scored == sum(len(tokenizer(*pair)["input_ids"]) for pair in pairs)
+    assert scorer.engine.tokens_scored == sum(len(tokenizer(*pair)["input_ids"]) for pair in pairs)
 
 
 def test_a_gpu_that_is_not_there(models: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -406,6 +406,6 @@ def test_padding_is_counted_and_small(models: dict[str, str]) -> None:
     pairs = some_pairs(400, words=10)
     scorer = CrossEncoderScorer(models["bert"], token_budget=1024)
     scorer.score(pairs)
-    assert scorer.tokens_scored > 4000
-    assert scorer.tokens_padded <= 0.05 * (scorer.tokens_scored + scorer.tokens_padded)
-    assert scorer.seconds_model > 0 and scorer.seconds_tokenizing > 0
+    assert scorer.engine.tokens_scored > 4000
+    assert scorer.engine.tokens_padded <= 0.05 * (scorer.engine.tokens_scored + scorer.engine.tokens_padded)
+    assert scorer.engine.seconds > 0 and scorer.seconds_tokenizing > 0

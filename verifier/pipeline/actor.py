@@ -22,7 +22,7 @@ ScorerFactory = Callable[[], Any]
 MethodFactory = Callable[[str], Method]
 
 _THREADS = 2  # one batch is planned while another is with the model
-_COUNTERS = ("tokens_scored", "tokens_padded")  # of scorers that count what goes through their model
+_COUNTERS = ("tokens_scored", "tokens_padded")  # of scorers with an engine
 
 
 class VerifyActor:
@@ -94,7 +94,8 @@ class VerifyActor:
         return table
 
     def _counters(self) -> dict[str, int]:
-        return {name: getattr(self._scorer, name) for name in _COUNTERS if hasattr(self._scorer, name)}
+        engine = getattr(self._scorer, "engine", None)
+        return {name: getattr(engine, name) for name in _COUNTERS} if engine else {}
 
     def _table(self, rows: Sequence[dict[str, Any]], outcomes: Sequence[Outcome], seconds: float) -> pa.Table:
         scorer = self._scorer

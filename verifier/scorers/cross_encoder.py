@@ -1,7 +1,6 @@
 """Three-label NLI cross-encoders: sequence classification over tokenizer(premise, hypothesis)."""
 
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -12,9 +11,10 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
-from verifier.errors import ConfigurationError, PairTooLong, VerificationError
+from verifier.errors import ConfigurationError, PairTooLong
 from verifier.protocol import LABELS, PairError, Scores
-from verifier.scorers.batching import pad_batch, size_chunks, token_batches
+from verifier.scorers.batching import size_chunks
+from verifier.scorers.engine import Sequences, TokenEngine
 from verifier.scorers.loading import (
     cannot_load,
     is_directory,
@@ -35,7 +35,6 @@ TooLong = Literal["window", "truncate", "reject"]
 
 # Characters tokenized ahead of the model: enough for several batches, little enough to start soon.
 _CHUNK_CHARACTERS = 1 << 18
-_TOKEN_BUDGET = {"cpu": 4096, "cuda": 32768}
 
 
 def label_columns(id2label: Mapping[int, str]) -> tuple[int, int, int]:
@@ -103,8 +102,7 @@ class CrossEncoderScorer:
             recorded revision is the sha256 of its weights.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` …
         dtype: ``auto`` (float32 on a CPU, bfloat16 on a GPU), ``float32``, ``bfloat16`` or ``float16``.
-        token_budget: the most tokens of one batch, padding included; None is 4,096 on a CPU (measured fastest
-            of 1,024 to 16,384) and 32,768 on a GPU.
+        token_budget: the most tokens of one batch, padding included; None is the engine's choice.
         too_long: for a premise that does not fit: ``window`` scores it in windows and keeps the triple of the
             window with the largest entailment or contradiction, the first on ties; ``truncate`` cuts its end;
             ``reject`` gives the pair no score.
@@ -113,9 +111,8 @@ class CrossEncoderScorer:
 
     Attributes:
         model, revision, dtype: what was loaded, as it stands in results.
-        token_budget: in use; smaller than asked for once the device has run out of memory.
-        tokens_scored, tokens_padded: tokens of inputs and of padding that went through the model so far.
-        seconds_tokenizing, seconds_model: time spent so far; the two overlap in long calls.
+        engine: runs the batches; counts tokens, padding and seconds.
+        seconds_tokenizing: time spent so far; it overlaps the engine's in long calls.
 
     Raises:
         ConfigurationError: the model cannot be loaded, has other labels, or an argument does not fit it.
@@ -135,7 +132,6 @@ class CrossEncoderScorer:
         check_settings({"device": device, "dtype": dtype, "token_budget": token_budget, "too_long": too_long})
         self.model, self.too_long = model, too_long
         self._device = resolve_device(device, allow_cpu_fallback)
-        self.token_budget = token_budget or _TOKEN_BUDGET.get(self._device.type, _TOKEN_BUDGET["cpu"])
         self.dtype = resolve_dtype(dtype, self._device)
         self.revision = pinned(model, revision)
         self._tokenizer, config = _tokenizer_and_config(model, self.revision)
@@ -150,8 +146,9 @@ class CrossEncoderScorer:
         network = load_weights(AutoModelForSequenceClassification.from_pretrained, model, self.revision, self.dtype)
         self._network: Any = network.to(self._device)
         warn_unpinned(model, revision, self.revision)
-        self.tokens_scored = self.tokens_padded = 0
-        self.seconds_tokenizing = self.seconds_model = 0.0
+        pads = self._tokenizer.pad_token_id or 0, int(self._tokenizer.pad_token_type_id)
+        self.engine = TokenEngine(self._logits, self._device, token_budget, *pads)
+        self.seconds_tokenizing = 0.0
 
     @classmethod
     def identify(cls, model: str, revision: str | None = None, **settings: Any) -> dict[str, str]:
@@ -180,16 +177,23 @@ class CrossEncoderScorer:
         scores = Scores(np.full((n, 3), np.nan), np.ones(n, np.int32), np.zeros(n, np.int32), np.zeros(n, np.bool_), {})
         owners, numbers, logits = list[NDArray[np.int64]](), list[NDArray[np.int64]](), list[torch.Tensor]()
         errors: dict[int, PairError] = {}
-        for prepared in self._prepared_ahead(pairs):
-            errors.update(prepared.errors)
-            scores.truncated[prepared.truncated] = True
-            scores.windows[list(prepared.windows)] = list(prepared.windows.values())
-            for items, output in self._forward(prepared.texts):
-                owners.append(np.asarray(prepared.owner, np.int64)[items])
-                numbers.append(np.asarray(prepared.number, np.int64)[items])
-                logits.append(output)
+        chunks: list[_Prepared] = []
+
+        def inputs() -> Iterator[Sequences]:
+            for prepared in self._prepared_ahead(pairs):
+                errors.update(prepared.errors)
+                scores.truncated[prepared.truncated] = True
+                scores.windows[list(prepared.windows)] = list(prepared.windows.values())
+                chunks.append(prepared)
+                yield self._sequences(prepared.texts)
+
+        for chunk, items, output in self.engine.run(inputs()):
+            owners.append(np.asarray(chunks[chunk].owner, np.int64)[items])
+            numbers.append(np.asarray(chunks[chunk].number, np.int64)[items])
+            logits.append(output)
         if logits:
-            _keep_decisive(scores, np.concatenate(owners), np.concatenate(numbers), self._probabilities(logits))
+            probabilities = self.engine.to_numpy(logits, self.model)
+            _keep_decisive(scores, np.concatenate(owners), np.concatenate(numbers), probabilities)
         return Scores(scores.values, scores.windows, scores.window, scores.truncated, errors)
 
     def _prepared_ahead(self, pairs: Sequence[tuple[str, str]]) -> Iterator[_Prepared]:
@@ -245,60 +249,13 @@ class CrossEncoderScorer:
                 prepared.add(index, {number: memo.ids(window) for window, number in first.items()}, hypothesis)
                 prepared.windows[index] = len(windows)
 
-    def _forward(self, texts: Sequence[tuple[Ids, Ids]]) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
-        """Item indices and their logits, float32 of shape (items, 3) on the device, batch by batch."""
-        special = self._template.special_tokens
-        lengths = np.array([len(first) + len(second) + special for first, second in texts], dtype=np.int64)
-        pending = token_batches(lengths, self.token_budget)[::-1]
-        while pending:
-            batch = pending.pop()
-            started = time.perf_counter()
-            output = self._try_batch([texts[index] for index in batch])
-            self.seconds_model += time.perf_counter() - started
-            if output is None:
-                self._halve_budget(len(batch), len(batch) * int(lengths[batch].max()))
-                rest = np.concatenate([batch, *pending[::-1]])
-                pending = [rest[part] for part in token_batches(lengths[rest], self.token_budget)][::-1]
-                continue
-            self.tokens_scored += int(lengths[batch].sum())
-            self.tokens_padded += len(batch) * int(lengths[batch].max()) - int(lengths[batch].sum())
-            yield batch, output
+    def _sequences(self, texts: Sequence[tuple[Ids, Ids]]) -> Sequences:
+        ids = [self._template.ids(*pair) for pair in texts]
+        return Sequences(ids, [self._template.type_ids(*pair) for pair in texts] if self._types else None)
 
-    def _try_batch(self, texts: Sequence[tuple[Ids, Ids]]) -> torch.Tensor | None:
-        """The logits of one batch, or None where the device has too little memory for it."""
-        pin = self._device.type == "cuda"
-        ids, mask = pad_batch([self._template.ids(*pair) for pair in texts], self._tokenizer.pad_token_id or 0, pin)
-        inputs = {"input_ids": ids, "attention_mask": mask}
-        if self._types:
-            fill = int(self._tokenizer.pad_token_type_id)
-            inputs["token_type_ids"], _ = pad_batch([self._template.type_ids(*pair) for pair in texts], fill, pin)
-        try:
-            moved = {name: tensor.to(self._device, non_blocking=True) for name, tensor in inputs.items()}
-            with torch.inference_mode():
-                logits: torch.Tensor = self._network(**moved).logits
-            return logits[:, self._columns].float()
-        except torch.OutOfMemoryError:
-            return None
-
-    def _halve_budget(self, items: int, cells: int) -> None:
-        if items == 1:
-            raise VerificationError(f"the device has too little memory for one input of {cells} tokens")
-        self.token_budget = max(1, min(self.token_budget, cells) // 2)
-        warnings.warn(
-            f"out of device memory with {cells} tokens, token_budget is {self.token_budget} from here on",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        if self._device.type == "cuda":
-            torch.cuda.empty_cache()
-
-    def _probabilities(self, logits: Sequence[torch.Tensor]) -> NDArray[np.float64]:
-        started = time.perf_counter()
-        probabilities: NDArray[np.float64] = torch.softmax(torch.cat(list(logits)), dim=-1).double().cpu().numpy()
-        self.seconds_model += time.perf_counter() - started
-        if not np.isfinite(probabilities).all():
-            raise VerificationError(f"the model {self.model} returned something other than finite numbers")
-        return probabilities
+    def _logits(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        logits: torch.Tensor = self._network(**inputs).logits
+        return logits[:, self._columns]
 
 
 def _keep_decisive(
