@@ -92,8 +92,7 @@ def make_verification(claim: Claim, status: Status, scores: Sequence[float]) -> 
 def make_outcome(claim: Claim, status: Status, scores: Sequence[float], windows: int = 1) -> Outcome:
     values = {"entailment": scores[0], "contradiction": scores[1], "neutral": 1.0 - sum(scores)}
     pairs = tuple(
-        ScoredPair("single", (item.reference,), sha256_text(item.text), sha256_text(claim.claim), values, 0, windows)
-        for item in claim.evidence
+        ScoredPair("single", (item.reference,), item.text, claim.claim, values, 0, windows) for item in claim.evidence
     )
     called = status != Status.INCOMPLETE
     return Outcome(make_verification(claim, status, scores), pairs if called else ())

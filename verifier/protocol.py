@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.digests import sha256_text
 from verifier.records import Claim, Verification
 
 LABELS = ("entailment", "contradiction", "neutral")
@@ -43,6 +44,16 @@ class PairError:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One score that a pair's support was aggregated from: of one ensemble member (None: no ensemble), one window."""
+
+    member: str | None
+    window: int
+    windows: int
+    support: float
+
+
 @dataclass(frozen=True)
 class Scores:
     """The scores of n pairs.
@@ -53,6 +64,7 @@ class Scores:
         window: int32 of shape (n,), the zero-based window whose values stand.
         truncated: bool of shape (n,), whether the premise was cut short.
         errors: pair index to the reason why its values are not scores (the values there are NaN).
+        parts: pair index to what its support was aggregated from, where that is more than one score.
     """
 
     values: NDArray[np.float64]
@@ -60,6 +72,7 @@ class Scores:
     window: NDArray[np.int32]
     truncated: NDArray[np.bool_]
     errors: Mapping[int, PairError] = field(default_factory=dict)
+    parts: Mapping[int, tuple[Part, ...]] = field(default_factory=dict)
 
     @classmethod
     def whole(cls, values: NDArray[np.float64]) -> "Scores":
@@ -70,16 +83,30 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class ScoredPair:
-    """A scored pair as it stands in a result row; ``values`` are those of its kind, by column name."""
+    """A scored pair as it stands in a result row; ``values`` are those of its kind, by column name.
+
+    The kind ``window`` is one score among those that were aggregated: of one ``member`` of an ensemble, one window.
+    """
 
     kind: str
     references: tuple[str, ...]
-    premise_sha256: str
-    hypothesis_sha256: str
+    premise: str
+    hypothesis: str
     values: Mapping[str, float]
     window: int = 0
     windows: int = 1
     truncated: bool = False
+    member: str | None = None
+
+    @property
+    def premise_sha256(self) -> str:
+        """Hexadecimal sha256 of the premise; worked out when asked, as deciding does not need it."""
+        return sha256_text(self.premise)
+
+    @property
+    def hypothesis_sha256(self) -> str:
+        """Hexadecimal sha256 of the hypothesis."""
+        return sha256_text(self.hypothesis)
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ def _pair(pair: ScoredPair) -> dict[str, Any]:
         "window": pair.window,
         "windows": pair.windows,
         "truncated": pair.truncated,
-        "member": None,
+        "member": pair.member,
         **{name: pair.values.get(name) for name in _VALUES},
         "gate_tripped": None if gate is None else bool(gate),
     }

@@ -1,16 +1,18 @@
 """What a scorer is: it turns (premise, hypothesis) pairs into probabilities."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import VerificationError
-from verifier.protocol import Pair, Scores
+from verifier.errors import PairTooLong, VerificationError
+from verifier.protocol import Pair, PairError, Scores
 
 SUM_TOLERANCE = 1e-5
+NOT_FINITE = PairError("unscored", "not_finite", "the model returned something other than finite numbers")
 
 
 @runtime_checkable
@@ -22,6 +24,18 @@ class ThreeLabelScorer(Protocol):
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> Any:
         """Probabilities of (premise, hypothesis) pairs."""
+        ...
+
+
+@runtime_checkable
+class NLIScorer(Protocol):
+    """``score_pairs`` returns the support in [0, 1] of each premise for its hypothesis."""
+
+    model: str
+    revision: str
+
+    def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Support of (premise, hypothesis) pairs."""
         ...
 
 
@@ -44,18 +58,10 @@ class DetailedScorer(Protocol):
 def checked_three_label(raw: Any, n: int) -> NDArray[np.float64]:
     """``raw`` as float64 of shape (n, 3); VerificationError unless each row is a probability distribution.
 
-    Every value must be finite and in [0, 1], and a row must sum to 1 within ``SUM_TOLERANCE``.
+    Every value must be in [0, 1], and a row must sum to 1 within ``SUM_TOLERANCE``; so none may be NaN.
     """
-    try:
-        values = np.asarray(raw, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise VerificationError(f"the scorer returned something other than numbers: {error}") from error
-    if values.size == 0 and n == 0:
-        return values.reshape(0, 3)
-    if values.shape != (n, 3):
-        raise VerificationError(f"the scorer returned shape {values.shape} for {n} pairs, expected ({n}, 3)")
-    good = np.isfinite(values).all(axis=1) & (values >= 0).all(axis=1) & (values <= 1).all(axis=1)
-    good &= np.abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE
+    values = _numbers(raw, (n, 3))
+    good = ((values >= 0) & (values <= 1)).all(axis=1) & (np.abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE)
     if not good.all():
         row = int(np.flatnonzero(~good)[0])
         raise VerificationError(
@@ -65,39 +71,103 @@ def checked_three_label(raw: Any, n: int) -> NDArray[np.float64]:
     return values
 
 
-def score_round(scorer: Any, pairs: Sequence[Pair]) -> Scores:
-    """Score one round of a three-label plan: each distinct pair is asked once, every answer is checked.
+def checked_support(raw: Any, n: int) -> NDArray[np.float64]:
+    """``raw`` as float64 of shape (n,); VerificationError unless every value is in [0, 1]."""
+    values = _numbers(raw, (n,))
+    good = (values >= 0) & (values <= 1)
+    if not good.all():
+        row = int(np.flatnonzero(~good)[0])
+        raise VerificationError(f"the scorer returned {values[row]} for pair {row}: a probability expected")
+    return values
 
-    Raises VerificationError when the scorer fails or answers with anything but probabilities.
+
+def score_round(scorer: Any, pairs: Sequence[Pair]) -> Scores:
+    """The scores of one round of a three-label plan: each distinct pair is asked once, every answer is checked.
+
+    A pair whose scores are not finite is unscored. Raises VerificationError when the scorer fails or answers with
+    anything else that is no probability.
     """
+    return _round(scorer, pairs, _ask_labels)
+
+
+def support_round(scorer: Any, pairs: Sequence[Pair]) -> Scores:
+    """Like ``score_round`` for a plan that asks for support; a three-label scorer answers with its entailment."""
+    return _round(scorer, pairs, _ask_support)
+
+
+def _round(scorer: Any, pairs: Sequence[Pair], ask: Callable[[Any, list[tuple[str, str]]], Scores]) -> Scores:
     first: dict[tuple[str, str], int] = {}
     position = np.array(
         [first.setdefault((pair.premise, pair.hypothesis), len(first)) for pair in pairs], dtype=np.int64
     )
-    distinct = list(first)
-    scores = _ask(scorer, distinct)
-    wrong = scores.errors
-    checked = checked_three_label(np.delete(scores.values, list(wrong), axis=0), len(distinct) - len(wrong))
-    values = np.full((len(distinct), 3), np.nan)
-    values[[index for index in range(len(distinct)) if index not in wrong]] = checked
-    return Scores(
-        values[position],
-        scores.windows[position],
-        scores.window[position],
-        scores.truncated[position],
-        {index: wrong[int(source)] for index, source in enumerate(position) if int(source) in wrong} if wrong else {},
-    )
-
-
-def _ask(scorer: Any, pairs: list[tuple[str, str]]) -> Scores:
     try:
-        if isinstance(scorer, DetailedScorer):
-            return scorer.score_detailed(pairs)
-        return Scores.whole(checked_three_label(scorer.score(pairs), len(pairs)))
+        scores = ask(scorer, list(first))
     except VerificationError:
         raise
     except Exception as error:
         raise VerificationError(f"the scorer {scorer.model} failed: {error}") from error
+    return scores if len(first) == len(pairs) else _spread(scores, position)
+
+
+def _spread(scores: Scores, position: NDArray[np.int64]) -> Scores:
+    """The scores of distinct pairs, given to every pair that asked for them."""
+    sources = position.tolist()
+    return Scores(
+        scores.values[position],
+        scores.windows[position],
+        scores.window[position],
+        scores.truncated[position],
+        {index: scores.errors[source] for index, source in enumerate(sources) if source in scores.errors},
+        {index: scores.parts[source] for index, source in enumerate(sources) if source in scores.parts},
+    )
+
+
+def _ask_labels(scorer: Any, pairs: list[tuple[str, str]]) -> Scores:
+    detailed = isinstance(scorer, DetailedScorer)
+    scores = scorer.score_detailed(pairs) if detailed else Scores.whole(_numbers(scorer.score(pairs), (len(pairs), 3)))
+    return _checked(scores, checked_three_label)
+
+
+def _ask_support(scorer: Any, pairs: list[tuple[str, str]]) -> Scores:
+    if not hasattr(scorer, "score_pairs"):
+        scores = _ask_labels(scorer, pairs)
+        return replace(scores, values=scores.values[:, 0])
+    detailed = isinstance(scorer, DetailedScorer)
+    scores = (
+        scorer.score_detailed(pairs) if detailed else Scores.whole(_numbers(scorer.score_pairs(pairs), (len(pairs),)))
+    )
+    return _checked(scores, checked_support)
+
+
+def _checked(scores: Scores, check: Callable[[Any, int], NDArray[np.float64]]) -> Scores:
+    """The same scores with pairs that have no finite ones unscored."""
+    finite = np.asarray(np.isfinite(scores.values))
+    finite = finite if finite.ndim == 1 else finite.all(axis=1)
+    errors = {int(index): NOT_FINITE for index in np.flatnonzero(~finite)} | dict(scores.errors)
+    scored = np.ones(len(finite), np.bool_)
+    scored[list(errors)] = False
+    check(scores.values[scored], int(scored.sum()))
+    return replace(scores, errors=errors) if errors else scores
+
+
+def _numbers(raw: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """``raw`` as float64 of this shape; VerificationError where it is not of numbers or of another shape."""
+    try:
+        values = np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise VerificationError(f"the scorer returned something other than numbers: {error}") from error
+    if values.size == 0 and shape[0] == 0:
+        return values.reshape(shape)
+    if values.shape != shape:
+        raise VerificationError(f"the scorer returned shape {values.shape} for {shape[0]} pairs, expected {shape}")
+    return values
+
+
+def raise_first(errors: Mapping[int, PairError]) -> None:
+    """Raise the error of the first pair that has one: PairTooLong or another VerificationError."""
+    for index, error in sorted(errors.items()):
+        kind = PairTooLong if error.code == "pair_too_long" else VerificationError
+        raise kind(f"pair {index} has no score: {error.message}")
 
 
 def identify(factory: partial[Any]) -> dict[str, str]:

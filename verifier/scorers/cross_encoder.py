@@ -13,6 +13,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTok
 
 from verifier.errors import ConfigurationError, PairTooLong
 from verifier.protocol import LABELS, PairError, Scores
+from verifier.scorers.base import NOT_FINITE, raise_first
 from verifier.scorers.batching import size_chunks
 from verifier.scorers.engine import Sequences, TokenEngine
 from verifier.scorers.loading import (
@@ -163,15 +164,13 @@ class CrossEncoderScorer:
         Raises PairTooLong where a pair does not fit the model, VerificationError where the model fails.
         """
         scores = self.score_detailed(pairs)
-        for index, error in sorted(scores.errors.items()):
-            raise PairTooLong(f"pair {index} has no score: {error.message}")
+        raise_first(scores.errors)
         return scores.values
 
     def score_detailed(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """Like ``score``, with windows, cuts and errors per pair; a pair with an error has NaN values.
 
-        Raises VerificationError where the model returns anything but finite numbers or runs out of memory
-        with a single input.
+        Raises VerificationError where the device runs out of memory with a single input.
         """
         n = len(pairs)
         scores = Scores(np.full((n, 3), np.nan), np.ones(n, np.int32), np.zeros(n, np.int32), np.zeros(n, np.bool_), {})
@@ -192,8 +191,11 @@ class CrossEncoderScorer:
             numbers.append(np.asarray(chunks[chunk].number, np.int64)[items])
             logits.append(output)
         if logits:
-            probabilities = self.engine.to_numpy(logits, self.model)
-            _keep_decisive(scores, np.concatenate(owners), np.concatenate(numbers), probabilities)
+            probabilities = self.engine.to_numpy(logits)
+            owner = np.concatenate(owners)
+            broken = owner[~np.isfinite(probabilities).all(axis=1)]
+            errors.update(dict.fromkeys(broken.tolist(), NOT_FINITE))
+            _keep_decisive(scores, owner, np.concatenate(numbers), probabilities)
         return Scores(scores.values, scores.windows, scores.window, scores.truncated, errors)
 
     def _prepared_ahead(self, pairs: Sequence[tuple[str, str]]) -> Iterator[_Prepared]:

@@ -229,8 +229,8 @@ def _scored(question: _Question, how: tuple[int, int, bool], row: Sequence[float
     return ScoredPair(
         kind=pair.kind,
         references=pair.references,
-        premise_sha256=sha256_text(pair.premise),
-        hypothesis_sha256=question.search.claim_sha256,
+        premise=pair.premise,
+        hypothesis=pair.hypothesis,
         values={"entailment": row[0], "contradiction": row[1], "neutral": row[2]},
         window=how[0],
         windows=how[1],
