@@ -141,8 +141,7 @@ def _ask_support(scorer: Any, pairs: list[tuple[str, str]]) -> Scores:
 
 def _checked(scores: Scores, check: Callable[[Any, int], NDArray[np.float64]]) -> Scores:
     """The same scores with pairs that have no finite ones unscored."""
-    finite = np.asarray(np.isfinite(scores.values))
-    finite = finite if finite.ndim == 1 else finite.all(axis=1)
+    finite = np.isfinite(scores.values if scores.values.ndim == 1 else scores.values.sum(axis=1))
     errors = {int(index): NOT_FINITE for index in np.flatnonzero(~finite)} | dict(scores.errors)
     scored = np.ones(len(finite), np.bool_)
     scored[list(errors)] = False
