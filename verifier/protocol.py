@@ -7,7 +7,7 @@ method, one table of recorded scores replays any of them, and one benchmark meas
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ from verifier.records import Claim, Verification
 LABELS = ("entailment", "contradiction", "neutral")
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """One question to a scorer: does ``premise`` entail ``hypothesis``?
 
     Attributes:
@@ -81,8 +80,7 @@ class Scores:
         return cls(values, np.ones(n, np.int32), np.zeros(n, np.int32), np.zeros(n, np.bool_))
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredPair:
+class ScoredPair(NamedTuple):
     """A scored pair as it stands in a result row; ``values`` are those of its kind, by column name.
 
     The kind ``window`` is one score among those that were aggregated: of one ``member`` of an ensemble, one window.

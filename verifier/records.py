@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -210,30 +211,39 @@ class Verification:
 
     def computed_result_sha256(self) -> str:
         """sha256 of what was answered, bound to the evaluation id."""
-        record = self.to_dict()
-        return sha256_json({name: record[name] for name in _BOUND_BY_RESULT if name in record})
+        bound = (name for name in _BOUND_BY_RESULT if _FIELDS_ADDED.get(name, 1) <= self.schema_version)
+        return sha256_json({name: _plain(getattr(self, name)) for name in bound})
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, GroupScore):  # most of a record: spelled out for speed
-        return {
-            "references": list(value.references),
-            "memory_ids": list(value.memory_ids),
-            "entailment": value.entailment,
-            "contradiction": value.contradiction,
-            "neutral": value.neutral,
-        }
-    if isinstance(value, LocalizedAssessment):
-        return {name: _plain(getattr(value, name)) for name in value.__slots__}
+        return [str(item) if isinstance(item, str) else _plain_score(item) for item in value]
     return value.value if isinstance(value, StrEnum) else value
+
+
+def _plain_score(item: GroupScore | LocalizedAssessment) -> dict[str, Any]:
+    """A score as JSON values; most of a record, so spelled out for speed."""
+    plain: dict[str, Any] = {
+        "references": list(item.references),
+        "memory_ids": list(item.memory_ids),
+        "entailment": item.entailment,
+        "contradiction": item.contradiction,
+        "neutral": item.neutral,
+    }
+    if isinstance(item, LocalizedAssessment):
+        plain["included_segment_numbers"] = [list(numbers) for numbers in item.included_segment_numbers]
+        plain["premise_sha256"] = item.premise_sha256
+        plain["model_called"] = item.model_called
+    return plain
 
 
 def sealed(verification: Verification) -> Verification:
     """The same verification with its evaluation id and result digest filled in."""
-    identified = replace(verification, evaluation_id=verification.computed_evaluation_id())
-    return replace(identified, result_sha256=identified.computed_result_sha256())
+    complete = copy(verification)
+    # A record is frozen once its digests are in it; two ``replace`` would check and copy all fields again.
+    object.__setattr__(complete, "evaluation_id", complete.computed_evaluation_id())
+    object.__setattr__(complete, "result_sha256", complete.computed_result_sha256())
+    return complete
 
 
 _EVIDENCE = TypeAdapter(tuple[Evidence, ...])

@@ -3,15 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from statistics import fmean
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import PairTooLong, VerificationError
+from verifier.errors import MissingScore, PairTooLong, VerificationError
 from verifier.protocol import Pair, PairError, Scores
 
 SUM_TOLERANCE = 1e-5
+AGGREGATIONS: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "mean": fmean, "max": max}
+"""How the supports of one pair become one, by members or by windows; the mean does not depend on their order."""
 NOT_FINITE = PairError("unscored", "not_finite", "the model returned something other than finite numbers")
 
 
@@ -95,18 +98,28 @@ def support_round(scorer: Any, pairs: Sequence[Pair]) -> Scores:
     return _round(scorer, pairs, _ask_support)
 
 
+def support_scores(scorer: Any, pairs: Sequence[tuple[str, str]]) -> Scores:
+    """Like ``support_round`` for pairs of texts, all of which are asked; values of shape (n,)."""
+    return _guarded(scorer, list(pairs), _ask_support)
+
+
 def _round(scorer: Any, pairs: Sequence[Pair], ask: Callable[[Any, list[tuple[str, str]]], Scores]) -> Scores:
     first: dict[tuple[str, str], int] = {}
     position = np.array(
         [first.setdefault((pair.premise, pair.hypothesis), len(first)) for pair in pairs], dtype=np.int64
     )
+    scores = _guarded(scorer, list(first), ask)
+    return scores if len(first) == len(pairs) else _spread(scores, position)
+
+
+def _guarded(scorer: Any, pairs: list[tuple[str, str]], ask: Callable[[Any, list[tuple[str, str]]], Scores]) -> Scores:
     try:
-        scores = ask(scorer, list(first))
+        return ask(scorer, pairs)
     except VerificationError:
         raise
     except Exception as error:
-        raise VerificationError(f"the scorer {scorer.model} failed: {error}") from error
-    return scores if len(first) == len(pairs) else _spread(scores, position)
+        name = getattr(scorer, "model", type(scorer).__name__)
+        raise VerificationError(f"the scorer {name} failed: {error}") from error
 
 
 def _spread(scores: Scores, position: NDArray[np.int64]) -> Scores:
@@ -163,9 +176,10 @@ def _numbers(raw: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
 
 
 def raise_first(errors: Mapping[int, PairError]) -> None:
-    """Raise the error of the first pair that has one: PairTooLong or another VerificationError."""
+    """Raise the error of the first pair that has one: PairTooLong, MissingScore or another VerificationError."""
+    kinds = {"pair_too_long": PairTooLong, "missing_score": MissingScore}
     for index, error in sorted(errors.items()):
-        kind = PairTooLong if error.code == "pair_too_long" else VerificationError
+        kind = kinds.get(error.code, VerificationError)
         raise kind(f"pair {index} has no score: {error.message}")
 
 

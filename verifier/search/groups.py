@@ -6,8 +6,8 @@ leaves at the first group size with a decision.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import NamedTuple
 
 from verifier.digests import sha256_text
 from verifier.protocol import Outcome, Pair, PairError, Plan, ScoredPair, Scores
@@ -75,8 +75,7 @@ class _ClaimSearch:
         return list(combinations([self.passages[index] for index in kept], size))
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(NamedTuple):
     """A group put to the scorer, and the claim it is for."""
 
     search: _ClaimSearch
@@ -213,8 +212,8 @@ def _question(row: int, search: _ClaimSearch, group: Group, kind: str) -> _Quest
 
 def _localized_question(question: _Question) -> _Question:
     text, numbers = localize(question.group)
-    pair = replace(question.pair, kind="localized", premise=text)
-    return replace(question, pair=pair, segment_numbers=numbers)
+    pair = question.pair._replace(kind="localized", premise=text)
+    return question._replace(pair=pair, segment_numbers=numbers)
 
 
 def _failed(question: _Question, scores: Scores, index: int) -> bool:

@@ -13,11 +13,9 @@ def segment_spans(text: str) -> list[tuple[int, int]]:
     """
     spans = []
     start = 0
-    for end in [*(match.end() for match in _CUT.finditer(text)), len(text)]:
-        piece = text[start:end]
-        begin = start + len(piece) - len(piece.lstrip())
-        length = len(piece.strip())
-        if length:
-            spans.append((begin, begin + length))
+    for end in [match.end() for match in _CUT.finditer(text)] + [len(text)]:
+        rest = text[start:end].lstrip()
+        if rest:
+            spans.append((end - len(rest), end - len(rest) + len(rest.rstrip())))
         start = end
     return spans

@@ -49,7 +49,7 @@ class CueTable:
     def __init__(self, cues: Mapping[int, str]) -> None:
         self._words: dict[str, int] = {}
         self._stems: dict[str, int] = {}
-        self._phrases: list[tuple[str, re.Pattern[str], int]] = []
+        self._phrases: dict[str, list[tuple[str, re.Pattern[str], int]]] = {}
         for flags, names in cues.items():
             for name in names.split(", "):
                 self._add(name, int(flags))  # plain integers: operations on enum flags are slow
@@ -57,7 +57,7 @@ class CueTable:
         self._roots = frozenset(
             start for start in starts if not any(start.startswith(other) for other in starts if other != start)
         )
-        _LITERALS.update(self._roots, (literal for literal, _, _ in self._phrases))
+        _LITERALS.update(self._roots, self._phrases)
 
     def _add(self, name: str, flags: int) -> None:
         if name.isalpha():
@@ -66,16 +66,21 @@ class CueTable:
             self._stems[name[:-1]] = flags
         else:
             pattern = re.compile(rf"\b{re.escape(name)}\b".replace(r"\ ", r"\s+"))
-            self._phrases.append((max(name.split(), key=len), pattern, flags))
+            words = name.split()
+            self._phrases.setdefault(max(words, key=len), []).append((words[0], pattern, flags))
 
     def occurrences(self, folded: str, present: frozenset[str]) -> Iterator[Occurrence]:
         """Each cue of a folded text that holds the literals ``present``, in no order."""
         for root in self._roots & present:
             yield from self._words_from(root, folded)
-        for literal, pattern, flags in self._phrases:
-            if literal in present:
-                for match in pattern.finditer(folded):
-                    yield match.start(), match.end(), flags
+        for literal in present & self._phrases.keys():
+            for head, pattern, flags in self._phrases[literal]:
+                start = folded.find(head)
+                while start >= 0:
+                    match = pattern.match(folded, start)
+                    if match:
+                        yield start, match.end(), flags
+                    start = folded.find(head, start + len(head))
 
     def _words_from(self, root: str, folded: str) -> Iterator[Occurrence]:
         stem_flags = self._stems.get(root, 0)

@@ -1,0 +1,162 @@
+"""Ensembles: the support of a pair out of what several scorers say of it."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from verifier.digests import sha256_json
+from verifier.errors import ConfigurationError
+from verifier.protocol import Part, Scores
+from verifier.scorers.base import AGGREGATIONS, identify, raise_first, support_scores
+
+Members = Sequence[Any] | Mapping[str, Any]
+Identity = dict[str, str]
+
+
+class EnsembleScorer:
+    """Several grounding scorers as one: the smallest (default), mean or largest of their supports.
+
+    Args:
+        members: two or more scorers, or factories of scorers (``functools.partial``), which are then built here. A
+            list is named after the members' models, a repeated name getting ``#2``, ``#3`` …; a mapping has names.
+            A three-label scorer counts with its entailment.
+        aggregation: ``min``, ``mean`` or ``max``.
+        concurrent: ask the members at once, in threads, for members that wait for an endpoint; else one by one.
+
+    Attributes:
+        members: name to scorer.
+        model: such as ``ensemble(min: a, b)``.
+        revision: hexadecimal sha256 over the members' models and revisions, in order.
+        dtype: the members' dtypes, joined by ``+`` where they differ.
+
+    Raises:
+        ConfigurationError: fewer than two members, a member that is no scorer, or another aggregation.
+    """
+
+    def __init__(self, members: Members, aggregation: str = "min", concurrent: bool = False) -> None:
+        _check(members, aggregation)
+        built = [member() if isinstance(member, partial) else member for member in _scorers(members)]
+        identities = [_identity(member) for member in built]
+        names = _names(members, identities)
+        self.members = dict(zip(names, built, strict=True))
+        self.model, self.revision = _model(names, aggregation), _revision(identities)
+        self.dtype = "+".join(dict.fromkeys(str(getattr(member, "dtype", "unknown")) for member in built))
+        self._aggregation, self._concurrent = aggregation, concurrent
+
+    @classmethod
+    def identify(cls, members: Members, aggregation: str = "min", concurrent: bool = False) -> Identity:
+        """Model and revision, and what each member would be as ``<name>.<field>``, without loading any.
+
+        Raises ConfigurationError where the ensemble could not be built.
+        """
+        _check(members, aggregation)
+        identities = [_identity(member) for member in _scorers(members)]
+        names = _names(members, identities)
+        whole = {"model": _model(names, aggregation), "revision": _revision(identities)}
+        of_members = zip(names, identities, strict=True)
+        return whole | {f"{name}.{field}": value for name, identity in of_members for field, value in identity.items()}
+
+    def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """The support of each pair, in [0, 1]; a pair that a member cannot score raises VerificationError."""
+        scores = self.score_detailed(pairs)
+        raise_first(scores.errors)
+        values: list[float] = scores.values.tolist()
+        return values
+
+    def score_detailed(self, pairs: Sequence[tuple[str, str]]) -> Scores:
+        """Like ``score_pairs``, with a part for every member and window, and errors pair by pair.
+
+        ``windows`` and ``window`` are those of the member whose value stands, the first on ties; under ``mean`` the
+        largest number of windows, and window 0. A pair that some member cannot score has the first such error.
+        """
+        answers = self._ask(list(pairs))
+        errors = {
+            index: replace(error, message=f"{name}: {error.message}")
+            for name, answer in reversed(answers.items())
+            for index, error in answer.errors.items()
+        }
+        n = len(pairs)
+        result = Scores.whole(np.full(n, np.nan))
+        scored = [index for index in range(n) if index not in errors]
+        supports = np.array([answer.values for answer in answers.values()])
+        for index in scored:
+            result.values[index] = AGGREGATIONS[self._aggregation](supports[:, index].tolist())
+        windows = np.array([answer.windows for answer in answers.values()])
+        if self._aggregation == "mean":
+            result.windows[:] = windows.max(axis=0)
+        else:
+            stands = (np.argmin if self._aggregation == "min" else np.argmax)(supports, axis=0)
+            result.windows[:] = windows[stands, np.arange(n)]
+            result.window[:] = np.array([answer.window for answer in answers.values()])[stands, np.arange(n)]
+        result.truncated[:] = np.any([answer.truncated for answer in answers.values()], axis=0)
+        parts = {
+            index: tuple(part for name, answer in answers.items() for part in _parts(name, answer, index))
+            for index in scored
+        }
+        return replace(result, errors=errors, parts=parts)
+
+    def _ask(self, pairs: list[tuple[str, str]]) -> dict[str, Scores]:
+        def ask(member: Any) -> Scores:
+            return support_scores(member, pairs)
+
+        if not self._concurrent:
+            return {name: ask(member) for name, member in self.members.items()}
+        with ThreadPoolExecutor(len(self.members)) as pool:
+            return dict(zip(self.members, pool.map(ask, self.members.values()), strict=True))
+
+
+def _check(members: Members, aggregation: str) -> None:
+    if not isinstance(members, Sequence | Mapping) or isinstance(members, str) or len(members) < 2:
+        raise ConfigurationError("an ensemble needs at least two members, as a list or by name")
+    if aggregation not in AGGREGATIONS:
+        raise ConfigurationError(f"the aggregation {aggregation!r} is unknown: use {', '.join(AGGREGATIONS)}")
+
+
+def _scorers(members: Members) -> list[Any]:
+    return list(members.values() if isinstance(members, Mapping) else members)
+
+
+def _identity(member: Any) -> Identity:
+    if isinstance(member, partial):
+        return identify(member)
+    if not hasattr(member, "score_pairs") and not hasattr(member, "score"):
+        raise ConfigurationError(f"an ensemble is made of scorers, and {type(member).__name__} is none")
+    # The seed's scorers are anything with score_pairs; one without a name goes by its class.
+    return {
+        "model": str(getattr(member, "model", type(member).__name__)),
+        "revision": str(getattr(member, "revision", "unknown")),
+    }
+
+
+def _names(members: Members, identities: Sequence[Identity]) -> list[str]:
+    if isinstance(members, Mapping):
+        return [str(name) for name in members]
+    names: list[str] = []
+    for identity in identities:
+        name, number = identity["model"], 1
+        while name in names:
+            number += 1
+            name = f"{identity['model']}#{number}"
+        names.append(name)
+    return names
+
+
+def _model(names: Sequence[str], aggregation: str) -> str:
+    return f"ensemble({aggregation}: {', '.join(names)})"
+
+
+def _revision(identities: Sequence[Identity]) -> str:
+    return sha256_json([[identity["model"], identity["revision"]] for identity in identities])
+
+
+def _parts(name: str, answer: Scores, index: int) -> tuple[Part, ...]:
+    """What one member's support of a pair was aggregated from, under the member's name."""
+    inner = answer.parts.get(index)
+    if inner is None:
+        windows, window = int(answer.windows[index]), int(answer.window[index])
+        return (Part(name, window, windows, float(answer.values[index])),)
+    return tuple(replace(part, member=name if part.member is None else f"{name}.{part.member}") for part in inner)
