@@ -109,20 +109,32 @@ class ScoredPair(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one claim: a verification, or the error that stands in its place; and every scored pair."""
+    """What became of one claim.
+
+    Attributes:
+        verification: the record; None for a rejected claim. An unscored claim's says insufficient.
+        pairs: every scored pair.
+        error: why the claim is not decided.
+        support: what was compared with the threshold, where the method has one such number.
+    """
 
     verification: Verification | None
     pairs: tuple[ScoredPair, ...] = ()
     error: PairError | None = None
+    support: float | None = None
 
 
 Plan = Generator[list[Pair], Scores, list[Outcome]]
 
 
 class Method(Protocol):
-    """A way to verify claims: ``plan`` starts a batch, see the module's text."""
+    """A way to verify claims: ``plan`` starts a batch, see the module's text.
+
+    ``asks`` says what its pairs are scored with: ``labels`` (three probabilities) or ``support`` (one).
+    """
 
     name: str
+    asks: Literal["labels", "support"]
 
     def plan(self, claims: Sequence[Claim]) -> Plan:
         """Start a batch."""

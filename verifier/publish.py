@@ -13,7 +13,7 @@ from verifier.metrics import Metrics, measure_cells
 from verifier.pipeline.run import RUN_FILE, write_run
 from verifier.pipeline.storage import open_filesystem, write_text
 from verifier.report import report_pictures, write_report
-from verifier.results import scan_results
+from verifier.results import DECIDED_STATUS, scan_results
 from verifier.terminal import console, show_verdicts
 from verifier.tracking import Tracker, open_run
 
@@ -47,7 +47,7 @@ def _published(
 
 def run_metrics(run_dir: str) -> Metrics | None:
     """The metrics of a run's labelled claims, None where no claim has a label."""
-    cells = scan_results(run_dir).group_by("label", "status").agg(pl.len()).collect()
+    cells = scan_results(run_dir).with_columns(DECIDED_STATUS).group_by("label", "status").agg(pl.len()).collect()
     return measure_cells({(label, status): count for label, status, count in cells.iter_rows()})
 
 

@@ -84,6 +84,7 @@ RESULT_SCHEMA = pa.schema(
         "label": pa.string(),
         "outcome": pa.string(),
         "status": pa.string(),
+        "support": pa.float64(),
         "error_code": pa.string(),
         "error_message": pa.string(),
         "seconds": pa.float64(),
@@ -99,6 +100,10 @@ _VALUES = ("entailment", "contradiction", "neutral", "support", "cosine", "lexic
 _TOLERANT = pl.ScanCastOptions(
     integer_cast="upcast", float_cast="upcast", missing_struct_fields="insert", extra_struct_fields="ignore"
 )
+
+
+DECIDED_STATUS = pl.when(pl.col("outcome") == "decided").then("status").alias("status")
+"""A row's status where the claim was decided, else null: an unscored claim's ``insufficient`` is no verdict."""
 
 
 def result_row(
@@ -125,6 +130,7 @@ def result_row(
         "label": row.get("label"),
         "outcome": error.outcome if error else "decided",
         "status": verification.status.value if verification else None,
+        "support": outcome.support,
         "error_code": error.code if error else None,
         "error_message": error.message if error else None,
         "seconds": seconds,

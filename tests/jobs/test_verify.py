@@ -60,15 +60,32 @@ def test_two_actors_share_two_logical_gpus(tmp_path: Path) -> None:
     assert read_results(tmp_path / "out").height == 120
 
 
-@pytest.mark.parametrize(("how", "says"), [("raise", "the sky fell"), ("nan", "finite probabilities")])
-def test_a_scorer_that_fails_midway_exits_3_and_what_is_finished_is_kept(tmp_path: Path, how: str, says: str) -> None:
+def test_a_pair_without_finite_scores_is_unscored_and_asked_again_by_the_same_command(tmp_path: Path) -> None:
+    write_claims(tmp_path / "claims.jsonl", 60)
+    job, log = (*FREE, *CLAIMS, "output.dir=out", "checkpoint.max_rows_lost=20"), tmp_path / "log"
+    status, out, errors = run(tmp_path, *job, FREE_FAIL="Claim 50 holds.", FREE_FAIL_HOW="nan")
+    assert status == 0, errors
+    rows = {row["row_id"]: row for row in read_results(tmp_path / "out").to_dicts()}
+    assert [n for n, row in rows.items() if row["outcome"] == "unscored"] == [50]
+    assert (rows[50]["status"], rows[50]["record"]["status"]) == ("insufficient", "insufficient")
+    assert rows[50]["error_code"] == "not_finite" and "unscored" in out
+    assert run_json(tmp_path / "out")["counts"]["unscored"] == 1
+    status, out, errors = run(tmp_path, *job, FREE_LOG=log)
+    assert status == 0, errors
+    assert {line.split()[2] for line in log.read_text().splitlines()} == {"50"}, "only what is missing is asked"
+    again = {row["row_id"]: row for row in read_results(tmp_path / "out").to_dicts()}
+    assert {**again, 50: None} == {**rows, 50: None} and again[50]["outcome"] == "decided"
+    assert "unscored" not in run_json(tmp_path / "out")["counts"]
+
+
+def test_a_scorer_that_fails_midway_exits_3_and_what_is_finished_is_kept(tmp_path: Path) -> None:
     write_claims(tmp_path / "claims.jsonl", 60)
     job = (*FREE, *CLAIMS, "output.dir=out", "checkpoint.max_rows_lost=20")
     log = tmp_path / "log"
-    status, _, errors = run(tmp_path, *job, FREE_LOG=log, FREE_FAIL="Claim 50 holds.", FREE_FAIL_HOW=how)
+    status, _, errors = run(tmp_path, *job, FREE_LOG=log, FREE_FAIL="Claim 50 holds.", FREE_FAIL_HOW="raise")
     assert status == 3, errors
     sentence = errors.strip().splitlines()[-1]
-    assert says in sentence and "the same command resumes" in sentence, errors
+    assert "the sky fell" in sentence and "the same command resumes" in sentence, errors
     assert "Traceback" not in errors
     kept = read_results(tmp_path / "out", ["row_id"])["row_id"].to_list()
     assert 0 < len(kept) < 60 and 50 not in kept

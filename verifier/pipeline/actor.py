@@ -16,7 +16,7 @@ from verifier.pipeline.meter import Meter
 from verifier.protocol import Method, Outcome, Pair, Scores, run_plan
 from verifier.results import result_row, results_table
 from verifier.schemas import claim_from_row
-from verifier.scorers.base import score_round
+from verifier.scorers.base import score_round, support_round
 
 ScorerFactory = Callable[[], Any]
 MethodFactory = Callable[[str], Method]
@@ -44,6 +44,7 @@ class VerifyActor:
         if self._scorer.model != model:
             raise ConfigurationError(f"the scorer's model is {self._scorer.model!r} but the policy's is {model!r}")
         self._method = method(self._scorer.revision)
+        self._ask = support_round if self._method.asks == "support" else score_round
         self._batch_size = batch_size
         self._meter = meter
         self._model_lock = Lock()
@@ -70,7 +71,7 @@ class VerifyActor:
             with self._model_lock:
                 began = time.perf_counter()
                 before = self._counters()
-                scores = score_round(self._scorer, pairs)
+                scores = self._ask(self._scorer, pairs)
                 counted = {name: count - before[name] for name, count in self._counters().items()}
             ended = time.perf_counter()
             elsewhere += ended - asked

@@ -1,4 +1,4 @@
-"""What a killed session may have left in ``results/``, told from what is finished by the checkpoint.
+"""What a session left that the next one must not take for finished, told by the checkpoint.
 
 Ray Data names a result file ``<mark>-<n>.parquet``, and writes ``checkpoint/<mark>.parquet`` once it is whole. A
 writer that outlives its driver for a moment can leave a file without a mark, or rows that were verified again.
@@ -7,6 +7,8 @@ writer that outlives its driver for a moment can leave a file without a mark, or
 from collections import Counter
 from pathlib import PurePosixPath
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
@@ -44,6 +46,32 @@ def drop_leftovers(run_dir: str, claims: int) -> list[str]:
     return dropped
 
 
+def forget_unscored(run_dir: str) -> int:
+    """Take claims that a scorer failed on out of checkpoint and results, so that they are asked again; how many.
+
+    A score that was not recorded stays missing, so those claims stay. The checkpoint is changed first: killed in
+    between, a row that no mark has is taken out of the results by the next call.
+    """
+    filesystem, root = open_filesystem(run_dir)
+    marks, forgotten = _marks(filesystem, root), 0
+    for path in _parquet(filesystem, f"{root}/results"):
+        mark = marks.get(_mark(path))
+        if mark is None:
+            continue
+        finished = _column(filesystem, mark, "row_id")
+        rows = _table(filesystem, path, ["row_id", "outcome", "error_code"])
+        failed = pc.and_(pc.equal(rows["outcome"], "unscored"), pc.not_equal(rows["error_code"], "missing_score"))
+        again = rows["row_id"].filter(failed)
+        if len(again):
+            finished = finished.filter(pc.invert(pc.is_in(finished, again)))
+            _replace(filesystem, mark, pa.table({"row_id": finished}))
+            forgotten += len(again)
+        marked = pc.is_in(rows["row_id"], finished)
+        if not pc.all(marked).as_py():
+            _replace(filesystem, path, _table(filesystem, path).filter(marked))
+    return forgotten
+
+
 def _marks(filesystem: pafs.FileSystem, root: str) -> dict[str, str]:
     names = {PurePosixPath(path).stem: path for path in _parquet(filesystem, f"{root}/checkpoint")}
     return {name: path for name, path in names.items() if not name.endswith(_PENDING)}
@@ -64,6 +92,24 @@ def _footer(filesystem: pafs.FileSystem, path: str) -> pq.FileMetaData:
 
 
 def _row_ids(filesystem: pafs.FileSystem, path: str) -> list[int]:
-    with filesystem.open_input_file(path) as file:
-        ids: list[int] = pq.read_table(file, columns=["row_id"])["row_id"].to_pylist()
+    ids: list[int] = _column(filesystem, path, "row_id").to_pylist()
     return ids
+
+
+def _column(filesystem: pafs.FileSystem, path: str, name: str) -> pa.ChunkedArray:
+    return _table(filesystem, path, [name])[name]
+
+
+def _table(filesystem: pafs.FileSystem, path: str, columns: list[str] | None = None) -> pa.Table:
+    with filesystem.open_input_file(path) as file:
+        return pq.read_table(file, columns=columns)
+
+
+def _replace(filesystem: pafs.FileSystem, path: str, table: pa.Table) -> None:
+    """Write a parquet file in place of another; a kill leaves one or the other whole. No rows: no file."""
+    if not table.num_rows:
+        filesystem.delete_file(path)
+        return
+    with filesystem.open_output_stream(f"{path}{_PENDING}") as stream:
+        pq.write_table(table, stream)
+    filesystem.move(f"{path}{_PENDING}", path)

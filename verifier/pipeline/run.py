@@ -14,7 +14,7 @@ import polars as pl
 from verifier.errors import ConfigurationError, LimitError, VerificationError
 from verifier.pipeline.cluster import ActorPool, Cluster, check_room, connected
 from verifier.pipeline.identity import refuse_another_run
-from verifier.pipeline.leftovers import drop_leftovers, finished_rows
+from verifier.pipeline.leftovers import drop_leftovers, finished_rows, forget_unscored
 from verifier.pipeline.meter import Meter, Totals, watched
 from verifier.pipeline.prepare import prepare
 from verifier.pipeline.sources import InputSpec
@@ -22,7 +22,7 @@ from verifier.pipeline.storage import check_writable, open_filesystem, read_text
 from verifier.pipeline.summary import PrepareSummary
 from verifier.pipeline.verify import run_verify
 from verifier.records import VerificationPolicy
-from verifier.results import scan_results
+from verifier.results import DECIDED_STATUS, scan_results
 from verifier.search.groups import EvidenceGroups
 
 RUN_FILE = "run.json"
@@ -90,7 +90,7 @@ def execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
     run = read_run(plan.output_dir)
     if run is not None:
         refuse_another_run(run["identity"], identity, plan.output_dir)
-    if run is None or run["status"] != "finished":
+    if run is None or run["status"] != "finished" or run["counts"].get("unscored"):
         check_writable(plan.output_dir)
     started = time.perf_counter()
     prepared = prepare(
@@ -101,7 +101,8 @@ def execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
         plan.limits.max_rejects,
         progress=lambda rows, rejects: progress("prepare", rows, None, {"rejects": rejects}),
     )
-    if run is not None and run["status"] == "finished":
+    unscored = forget_unscored(plan.output_dir) if run is not None and run.get("counts", {}).get("unscored", 1) else 0
+    if run is not None and run["status"] == "finished" and not unscored:
         return run
     run = _begun(plan, identity, prepared, time.perf_counter() - started)
     write_run(plan.output_dir, run)
@@ -201,7 +202,7 @@ def _finished(run_dir: str, run: dict[str, Any], prepared: PrepareSummary, done:
             f"{run_dir}/results has {written} rows of {distinct} claims where {prepared.claims} were to be verified:"
             " delete its results and checkpoint and run again"
         )
-    outcomes = rows.group_by("outcome", "status").len().collect().rows()
+    outcomes = rows.with_columns(DECIDED_STATUS).group_by("outcome", "status").len().collect().rows()
     statuses = {status: count for _, status, count in outcomes if status is not None}
     counts = {
         "claims": prepared.claims,

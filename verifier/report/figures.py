@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from verifier.metrics import STATUSES, Metrics, measure_cells
-from verifier.results import scan_pairs, scan_rejects, scan_results
+from verifier.results import DECIDED_STATUS, scan_pairs, scan_rejects, scan_results
 
 BINS = 40
 SCORES = ("entailment", "contradiction", "support", "cosine", "lexical")
@@ -59,7 +59,8 @@ class Figures:
 def gather(run_dir: str | Path) -> Figures:
     """Compute the figures of a run directory."""
     results = scan_results(run_dir)
-    cells = results.group_by("category", "label", "outcome", "status").len("n").collect(engine="streaming")
+    decided = results.with_columns(DECIDED_STATUS)
+    cells = decided.group_by("category", "label", "outcome", "status").len("n").collect(engine="streaming")
     totals = results.select(
         pl.col("premises_windowed", "premises_truncated").sum(),
         pairs=pl.col("pairs").list.len().sum(),

@@ -7,7 +7,7 @@ leaves at the first group size with a decision.
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from verifier.digests import sha256_text
 from verifier.protocol import Outcome, Pair, PairError, Plan, ScoredPair, Scores
@@ -92,6 +92,7 @@ class EvidenceGroups:
     """
 
     name = "groups"
+    asks: Literal["labels", "support"] = "labels"
 
     def __init__(self, policy: VerificationPolicy, revision: str) -> None:
         self.policy = policy
@@ -178,14 +179,15 @@ class EvidenceGroups:
 
     def _outcome(self, search: _ClaimSearch) -> Outcome:
         pairs = tuple(search.pairs)
-        if search.error is not None:
+        if search.error is not None and search.error.outcome == "rejected":
             return Outcome(None, pairs, search.error)
-        supporting, refuting = search.supporting, search.refuting
+        # A claim with a pair that has no score establishes nothing, whatever its other pairs say.
+        supporting, refuting = (None, None) if search.error else (search.supporting, search.refuting)
         called = bool(search.scores)
         limitations = {Limitation.COMPLETE_SET} if search.claim.requires_complete_set else search.limitations
         verification = Verification(
             claim=search.claim.claim,
-            status=_status(search),
+            status=_status(search.claim, supporting, refuting),
             model=self.policy.model,
             requested_revision=self.policy.revision,
             resolved_revision=self.revision if called else None,
@@ -201,7 +203,7 @@ class EvidenceGroups:
             localized_assessments=tuple(search.localized),
             limitations=tuple(limitation for limitation in Limitation if limitation in limitations),
         )
-        return Outcome(sealed(verification), pairs)
+        return Outcome(sealed(verification), pairs, search.error)
 
 
 def _question(row: int, search: _ClaimSearch, group: Group, kind: str) -> _Question:
@@ -257,11 +259,11 @@ def _better(best: Candidate | None, candidate: Candidate) -> Candidate:
     return best
 
 
-def _status(search: _ClaimSearch) -> Status:
-    if search.claim.requires_complete_set:
+def _status(claim: Claim, supporting: Candidate | None, refuting: Candidate | None) -> Status:
+    if claim.requires_complete_set:
         return Status.INCOMPLETE
-    if search.supporting and search.refuting:
+    if supporting and refuting:
         return Status.CONTESTED
-    if search.supporting:
+    if supporting:
         return Status.SUPPORTED
-    return Status.REFUTED if search.refuting else Status.INSUFFICIENT
+    return Status.REFUTED if refuting else Status.INSUFFICIENT

@@ -29,8 +29,8 @@ def verify_claims(claims: Sequence[Claim], scorer: ThreeLabelScorer, policy: Ver
         outcomes = run_plan(method.plan(claims), lambda pairs: score_round(scorer, pairs))
     verifications = []
     for claim, outcome in zip(claims, outcomes, strict=True):
-        if outcome.verification is None:
-            code, reason = (outcome.error.code, outcome.error.message) if outcome.error else ("", "no verification")
-            raise _RAISED.get(code, VerificationError)(f"claim {claim.claim_id!r} was not scored: {reason}")
-        verifications.append(outcome.verification)
+        if outcome.error is not None:
+            kind = _RAISED.get(outcome.error.code, VerificationError)
+            raise kind(f"claim {claim.claim_id!r} was not scored: {outcome.error.message}")
+        verifications += [outcome.verification] if outcome.verification else []
     return verifications
