@@ -12,8 +12,7 @@ from verifier.pipeline.cluster import ActorPool, Cluster
 from verifier.pipeline.run import Checkpointing, InputLimits, RunPlan, check_limits, execute
 from verifier.pipeline.sources import InputSpec
 from verifier.publish import publish
-from verifier.records import VerificationPolicy
-from verifier.scorers.base import identify
+from verifier.scorers.base import check_form, identify
 from verifier.terminal import shown_progress
 from verifier.validation import built, refuse_unknown, refuse_unknown_arguments
 
@@ -27,7 +26,10 @@ def plan_of(cfg: DictConfig) -> RunPlan:
     cluster, actors = built(Cluster, config["cluster"], "cluster"), built(ActorPool, config["actors"], "actors")
     scorer = instantiate(cfg.scorer)
     refuse_unknown_arguments(scorer, "scorer")
-    built(VerificationPolicy, config["policy"], "policy")  # a mistake in it is told before files are read
+    method = instantiate(cfg.method)
+    check_form(scorer, method.func.asks, method.func.name)
+    unpinned = {"model": "unknown", "revision": "unknown"}
+    built(method.func.policy_type, {**unpinned, **config["policy"]}, "policy")  # told before files are read
     identity = identify(scorer)
     pinned = {"model": identity["model"], "revision": config["scorer"].get("revision") or identity["revision"]}
     return RunPlan(
@@ -36,7 +38,8 @@ def plan_of(cfg: DictConfig) -> RunPlan:
         limits=limits,
         scorer=scorer,
         scorer_identity=identity,
-        policy=built(VerificationPolicy, {**config["policy"], **pinned}, "policy"),
+        method=method,
+        policy=built(method.func.policy_type, {**config["policy"], **pinned}, "policy"),
         cluster=cluster,
         actors=actors,
         max_rows_lost=max_rows_lost,
@@ -45,7 +48,7 @@ def plan_of(cfg: DictConfig) -> RunPlan:
 
 
 def _refuse_unknown_names(config: Any) -> None:
-    groups = ("data", "scorer", "policy", "cluster", "tracking", "input", "actors", "checkpoint", "output")
+    groups = ("data", "scorer", "policy", "method", "cluster", "tracking", "input", "actors", "checkpoint", "output")
     refuse_unknown(config, groups, "the configuration")
     refuse_unknown(config["output"], ("dir",), "output")
     refuse_unknown(config["tracking"], ("enabled", "uri", "experiment", "run_name"), "tracking")

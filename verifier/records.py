@@ -80,7 +80,8 @@ class Claim:
 
     An evidence item without a ``memory_id`` gets ``uuid5(MEMORY_ID_NAMESPACE, canonical JSON of
     [claim_id, reference])``, so the same input always has the same identities. ``label`` is the expected
-    status where one is known; ``category`` and ``document_id`` only group reports and folds.
+    status where one is known; ``category`` and ``document_id`` only group reports and folds. ``subclaims`` are
+    statements that the claim is made of, for methods that verify each of them.
     """
 
     claim_id: Text
@@ -90,6 +91,7 @@ class Claim:
     label: str | None = None
     category: str | None = None
     document_id: str | None = None
+    subclaims: tuple[Text, ...] = ()
 
     def __post_init__(self) -> None:
         if any(item.memory_id is None for item in self.evidence):

@@ -22,6 +22,7 @@ WORK_SCHEMA = pa.schema(
         pa.field("label", pa.string()),
         pa.field("category", pa.string()),
         pa.field("document_id", pa.string()),
+        pa.field("subclaims", pa.list_(pa.string()), nullable=False),
         pa.field("evidence", pa.list_(EVIDENCE_TYPE), nullable=False),
     ]
 )
@@ -54,6 +55,7 @@ def work_row(row_id: int, claim: Claim) -> dict[str, Any]:
         "label": claim.label,
         "category": claim.category,
         "document_id": claim.document_id,
+        "subclaims": list(claim.subclaims),
         "evidence": evidence_to_json(claim.evidence),
     }
 

@@ -10,6 +10,7 @@ from verifier.pipeline.run import InputLimits, Progress, RunPlan, execute
 from verifier.pipeline.sources import InputSpec
 from verifier.records import VerificationPolicy
 from verifier.scorers.base import identify
+from verifier.search.groups import EvidenceGroups
 
 
 def run_claims(
@@ -30,6 +31,7 @@ def run_claims(
             limits=InputLimits(),
             scorer=scorer,
             scorer_identity=identity,
+            method=partial(EvidenceGroups),
             policy=VerificationPolicy(**{**policy, **identity}),
             cluster=Cluster(),
             actors=ActorPool(**actors),

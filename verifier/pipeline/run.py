@@ -21,9 +21,7 @@ from verifier.pipeline.sources import InputSpec
 from verifier.pipeline.storage import check_writable, open_filesystem, read_text, write_text
 from verifier.pipeline.summary import PrepareSummary
 from verifier.pipeline.verify import run_verify
-from verifier.records import VerificationPolicy
 from verifier.results import DECIDED_STATUS, scan_results
-from verifier.search.groups import EvidenceGroups
 
 RUN_FILE = "run.json"
 _COUNTS = ("claims", "pairs", "unscored", "tokens_scored", "tokens_padded")
@@ -62,7 +60,8 @@ class RunPlan:
         limits: what to do with bad input.
         scorer: builds the scorer in the actor.
         scorer_identity: what it would be, see ``verifier.scorers.base.identify``.
-        policy: how scores become decisions; its model and revision are the scorer's.
+        method: builds the method from policy and revision.
+        policy: how scores become decisions, of the method's ``policy_type``; its model and revision are the scorer's.
         cluster, actors: where it runs.
         max_rows_lost: claims that a kill may lose an actor.
         config: the resolved configuration, for the record.
@@ -73,11 +72,18 @@ class RunPlan:
     limits: InputLimits
     scorer: partial[Any]
     scorer_identity: Mapping[str, str]
-    policy: VerificationPolicy
+    method: partial[Any]
+    policy: Any
     cluster: Cluster
     actors: ActorPool
     max_rows_lost: int
     config: Mapping[str, Any]
+
+    @property
+    def method_name(self) -> str:
+        """As results and configuration call it."""
+        name: str = self.method.func.name  # type: ignore[attr-defined]
+        return name
 
 
 def execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
@@ -130,8 +136,19 @@ def write_run(run_dir: str, run: Mapping[str, Any]) -> None:
 def _settings(plan: RunPlan) -> dict[str, Any]:
     """The scorer's settings that could change a result; devices and batch sizes could not."""
     harmless = {"device", "token_budget", "allow_cpu_fallback", "cache_size", "path", "registration"}
-    settings = {name: value for name, value in plan.scorer.keywords.items() if name not in harmless}
-    return {"method": EvidenceGroups.name, "scorer_settings": settings}
+    settings = _plain_settings(plan.scorer, harmless)
+    return {"method": plan.method_name, "scorer_settings": settings}
+
+
+def _plain_settings(factory: partial[Any], left_out: set[str]) -> dict[str, Any]:
+    """The keywords of a factory, and of the factories among them, as JSON values."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, partial):
+            return {"scorer": value.func.__name__, **_plain_settings(value, left_out)}
+        return {name: plain(item) for name, item in value.items()} if isinstance(value, Mapping) else value
+
+    return {name: plain(value) for name, value in factory.keywords.items() if name not in left_out}
 
 
 def _begun(plan: RunPlan, identity: Mapping[str, Any], prepared: PrepareSummary, seconds: float) -> dict[str, Any]:
@@ -160,7 +177,7 @@ def _verify(plan: RunPlan, claims: int, progress: Progress) -> dict[str, Any]:
             run_verify(
                 plan.output_dir,
                 plan.scorer,
-                partial(EvidenceGroups, plan.policy),
+                partial(plan.method, plan.policy),
                 plan.policy.model,
                 plan.actors,
                 plan.max_rows_lost,

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import MissingScore, PairTooLong, VerificationError
+from verifier.errors import ConfigurationError, MissingScore, PairTooLong, VerificationError
 from verifier.protocol import Pair, PairError, Scores
 
 SUM_TOLERANCE = 1e-5
@@ -173,6 +173,15 @@ def _numbers(raw: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     if values.shape != shape:
         raise VerificationError(f"the scorer returned shape {values.shape} for {shape[0]} pairs, expected {shape}")
     return values
+
+
+def check_form(factory: partial[Any], asks: str, method: str) -> None:
+    """Raise ConfigurationError where a method asks for three labels and the scorer gives support alone."""
+    if asks == "labels" and not hasattr(factory.func, "score"):
+        raise ConfigurationError(
+            f"the scorer {factory.func.__name__} gives one support score and method={method} asks for three labels:"
+            " use method=grounding, or a scorer such as cross_encoder or offline"
+        )
 
 
 def raise_first(errors: Mapping[int, PairError]) -> None:

@@ -93,6 +93,7 @@ class EvidenceGroups:
 
     name = "groups"
     asks: Literal["labels", "support"] = "labels"
+    policy_type = VerificationPolicy
 
     def __init__(self, policy: VerificationPolicy, revision: str) -> None:
         self.policy = policy
