@@ -24,7 +24,7 @@ def plan_of(cfg: DictConfig) -> RunPlan:
     max_rows_lost = built(Checkpointing, config["checkpoint"], "checkpoint").max_rows_lost
     data, limits = built(InputSpec, config["data"], "data"), built(InputLimits, config["input"], "input")
     cluster, actors = built(Cluster, config["cluster"], "cluster"), built(ActorPool, config["actors"], "actors")
-    scorer = instantiate(cfg.scorer)
+    scorer = instantiate(cfg.scorer, _convert_="all")
     refuse_unknown_arguments(scorer, "scorer")
     method = instantiate(cfg.method)
     check_form(scorer, method.func.asks, method.func.name)

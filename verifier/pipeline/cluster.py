@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 import ray
 
@@ -43,6 +44,8 @@ class ActorPool:
         min_size, max_size: actors, each with a model of its own.
         num_cpus, num_gpus: what each of them takes up (Ray resources, may be fractions).
         batch_size: claims whose rounds an actor scores together.
+        members: where the members of an ensemble live: ``together`` in the actor, or ``separate``, each on an actor
+            of its own that takes up ``num_cpus`` and ``num_gpus``; the actor that asks them then takes one CPU.
     """
 
     min_size: int = 1
@@ -50,6 +53,7 @@ class ActorPool:
     num_cpus: float = 1.0
     num_gpus: float = 0.0
     batch_size: int = 256
+    members: Literal["together", "separate"] = "together"
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_size <= self.max_size:
@@ -102,18 +106,20 @@ def _knock(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
 
 
-def check_room(pool: ActorPool) -> None:
-    """Raise ConfigurationError where the smallest actor pool would wait for ever on this cluster."""
+def check_room(pool: ActorPool, members: int = 0) -> None:
+    """Raise ConfigurationError where the smallest pool, its actors with so many members, would wait for ever."""
     there: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
     cpus, gpus = there.get("CPU", 0.0), there.get("GPU", 0.0)
-    needed = pool.min_size * pool.num_cpus + SPARE_CPUS
+    models = pool.min_size * max(members, 1)
+    needed = models * pool.num_cpus + (pool.min_size if members else 0) + SPARE_CPUS
     if needed > cpus:
         raise ConfigurationError(
-            f"{pool.min_size} actors of {pool.num_cpus:g} CPUs and {SPARE_CPUS} for reading and writing need"
-            f" {needed:g} CPUs, the cluster has {cpus:g}: lower actors.min_size or actors.num_cpus"
+            f"{models} actors of {pool.num_cpus:g} CPUs and {needed - models * pool.num_cpus:g} more for asking,"
+            f" reading and writing need {needed:g} CPUs, the cluster has {cpus:g}:"
+            " lower actors.min_size or actors.num_cpus"
         )
-    if pool.min_size * pool.num_gpus > gpus:
+    if models * pool.num_gpus > gpus:
         raise ConfigurationError(
-            f"{pool.min_size} actors of {pool.num_gpus:g} GPUs are asked for, the cluster has {gpus:g}:"
+            f"{models} actors of {pool.num_gpus:g} GPUs are asked for, the cluster has {gpus:g}:"
             " lower actors.min_size or set actors.num_gpus=0"
         )

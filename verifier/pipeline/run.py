@@ -15,6 +15,7 @@ from verifier.errors import ConfigurationError, LimitError, VerificationError
 from verifier.pipeline.cluster import ActorPool, Cluster, check_room, connected
 from verifier.pipeline.identity import refuse_another_run
 from verifier.pipeline.leftovers import drop_leftovers, finished_rows, forget_unscored
+from verifier.pipeline.members import members_of
 from verifier.pipeline.meter import Meter, Totals, watched
 from verifier.pipeline.prepare import prepare
 from verifier.pipeline.sources import InputSpec
@@ -168,7 +169,7 @@ def _verify(plan: RunPlan, claims: int, progress: Progress) -> dict[str, Any]:
     """Run the verify phase; the keys of ``run.json`` that say what this session did."""
     started = time.perf_counter()
     with connected(plan.cluster):
-        check_room(plan.actors)
+        check_room(plan.actors, len(members_of(plan.scorer)) if plan.actors.members == "separate" else 0)
         meter = Meter()
         done_before = finished_rows(plan.output_dir)
         with watched(

@@ -5,14 +5,17 @@ were under way; its rerun reads only rows that are not marked. ``max_rows_lost``
 """
 
 import logging
+from functools import partial
+from typing import Any
 
 import ray
 from ray.data import ActorPoolStrategy, DataContext
 from ray.data.checkpoint import CheckpointConfig
 
-from verifier.pipeline.actor import MethodFactory, ScorerFactory, VerifyActor
+from verifier.pipeline.actor import MethodFactory, VerifyActor
 from verifier.pipeline.backlog import limited_backlog
 from verifier.pipeline.cluster import ActorPool
+from verifier.pipeline.members import on_own_actors
 from verifier.pipeline.meter import Meter
 from verifier.pipeline.storage import open_filesystem
 
@@ -28,7 +31,7 @@ def blocks_under_way(max_rows_lost: int) -> tuple[int, int]:
 
 def run_verify(
     run_dir: str,
-    scorer: ScorerFactory,
+    scorer: partial[Any],
     method: MethodFactory,
     model: str,
     pool: ActorPool,
@@ -39,6 +42,9 @@ def run_verify(
 
     What an actor raises ends the run, with what is finished kept.
     """
+    num_cpus, num_gpus = pool.num_cpus, pool.num_gpus
+    if pool.members == "separate":
+        scorer, num_cpus, num_gpus = on_own_actors(scorer, pool), 1, 0
     filesystem, root = open_filesystem(run_dir)
     blocks, block_rows = blocks_under_way(max_rows_lost)
     context = DataContext.get_current()
@@ -59,12 +65,12 @@ def run_verify(
             verified = rows.repartition(target_num_rows_per_block=block_rows).map_batches(
                 VerifyActor,
                 fn_constructor_args=(scorer, method, model, pool.batch_size, meter),
-                batch_size=block_rows if pool.num_gpus else None,  # Ray wants a number where there are GPUs
+                batch_size=block_rows if num_gpus else None,  # Ray wants a number where there are GPUs
                 batch_format="pyarrow",
                 zero_copy_batch=True,
                 compute=ActorPoolStrategy(min_size=pool.min_size, max_size=pool.max_size),
-                num_cpus=pool.num_cpus,
-                num_gpus=pool.num_gpus,
+                num_cpus=num_cpus,
+                num_gpus=num_gpus,
             )
             verified.write_parquet(f"{root}/results", filesystem=filesystem)
     finally:
