@@ -8,10 +8,12 @@ from omegaconf import DictConfig, OmegaConf
 
 import conf  # noqa: F401  (registers resolvers)
 from verifier.exits import run_job
+from verifier.grounding.answers import AnswerRules
 from verifier.pipeline.cluster import ActorPool, Cluster
+from verifier.pipeline.members import members_of
 from verifier.pipeline.run import Checkpointing, InputLimits, RunPlan, check_limits, execute
 from verifier.pipeline.sources import InputSpec
-from verifier.publish import publish
+from verifier.publish import publish, write_answers
 from verifier.scorers.base import check_form, identify
 from verifier.terminal import shown_progress
 from verifier.validation import built, refuse_unknown, refuse_unknown_arguments
@@ -24,8 +26,11 @@ def plan_of(cfg: DictConfig) -> RunPlan:
     max_rows_lost = built(Checkpointing, config["checkpoint"], "checkpoint").max_rows_lost
     data, limits = built(InputSpec, config["data"], "data"), built(InputLimits, config["input"], "input")
     cluster, actors = built(Cluster, config["cluster"], "cluster"), built(ActorPool, config["actors"], "actors")
+    built(AnswerRules, config["answers"], "answers")
     scorer = instantiate(cfg.scorer, _convert_="all")
     refuse_unknown_arguments(scorer, "scorer")
+    if actors.members == "separate":
+        members_of(scorer)
     method = instantiate(cfg.method)
     check_form(scorer, method.func.asks, method.func.name)
     unpinned = {"model": "unknown", "revision": "unknown"}
@@ -48,7 +53,7 @@ def plan_of(cfg: DictConfig) -> RunPlan:
 
 
 def _refuse_unknown_names(config: Any) -> None:
-    groups = ("data", "scorer", "policy", "method", "cluster", "tracking", "input", "actors", "checkpoint", "output")
+    groups = "data scorer policy method cluster tracking input actors answers checkpoint output".split()
     refuse_unknown(config, groups, "the configuration")
     refuse_unknown(config["output"], ("dir",), "output")
     refuse_unknown(config["tracking"], ("enabled", "uri", "experiment", "run_name"), "tracking")
@@ -61,6 +66,8 @@ def main(cfg: DictConfig) -> None:
     with shown_progress() as progress:
         run = execute(plan, progress)
     publish(plan.output_dir, run, plan.config["tracking"])
+    if plan.data.form == "cited":
+        write_answers(plan.output_dir, plan.config["answers"]["strictness"])
     check_limits(run, plan.limits)
 
 

@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from verifier.digests import sha256_json
+from verifier.grounding.answers import decided_answers
+from verifier.grounding.cited import Strictness
 from verifier.metrics import Metrics, measure_cells
 from verifier.pipeline.run import RUN_FILE, write_run
 from verifier.pipeline.storage import open_filesystem, write_text
@@ -16,6 +20,8 @@ from verifier.report import report_pictures, write_report
 from verifier.results import DECIDED_STATUS, scan_results
 from verifier.terminal import console, show_verdicts
 from verifier.tracking import Tracker, open_run
+
+ANSWERS_FILE = "answers.parquet"
 
 
 def publish(run_dir: str, run: Mapping[str, Any], tracking: Mapping[str, Any]) -> None:
@@ -43,6 +49,19 @@ def _published(
         if remote:
             upload(report, run_dir)
     return {"report": f"{run_dir}/{report.name}", "mlflow": tracker.location}
+
+
+def write_answers(run_dir: str, strictness: Strictness) -> None:
+    """Decide the answers of a run with ``data=cited``, write ``answers.parquet`` and say how many go out."""
+    answers = decided_answers(run_dir, strictness)
+    filesystem, root = open_filesystem(run_dir)
+    pq.write_table(answers, f"{root}/{ANSWERS_FILE}", filesystem=filesystem)
+    delivered = pc.sum(answers["delivered"]).as_py() or 0
+    console.print(
+        f"answers under strictness {strictness}: {delivered:,} delivered, {answers.num_rows - delivered:,} refused,"
+        f" see {run_dir}/{ANSWERS_FILE}",
+        soft_wrap=True,
+    )
 
 
 def run_metrics(run_dir: str) -> Metrics | None:

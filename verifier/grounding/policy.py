@@ -30,6 +30,7 @@ class GroundingPolicy(BaseModel):
             the best one counts), ``groups`` (passages alone, then combinations of the best candidates, up to the
             first size that passes), or ``lattice`` (single segments and the joined set in both orders, combined as
             ``lattice`` says; see ``verifier.grounding.strategies``).
+        joint: what stands between passages under ``joined``: ``newline``, or ``space`` as published for cited answers.
         max_group_size, group_candidate_limit: for ``groups``, as in VerificationPolicy.
         lattice: one of ``verifier.grounding.lattice.POLICIES``.
         atomic: a claim with subclaims is supported when all of them are, and counts with its weakest one.
@@ -43,6 +44,7 @@ class GroundingPolicy(BaseModel):
     threshold: float = Field(0.5, ge=0, le=1)
     comparison: Literal[">=", ">"] = ">="
     premise: Literal["joined", "each", "groups", "lattice"] = "joined"
+    joint: Literal["newline", "space"] = "newline"
     max_group_size: int = Field(2, ge=1, le=3)
     group_candidate_limit: int = Field(8, ge=2, le=16)
     lattice: Lattice = "order_robust_group"

@@ -3,6 +3,6 @@
 from verifier.records import Claim
 
 
-def joined_premise(claim: Claim) -> str:
-    """The texts of all the claim's evidence, in order, one a line; empty without evidence."""
-    return "\n".join(item.text for item in claim.evidence)
+def joined_premise(claim: Claim, joint: str = "\n") -> str:
+    """The texts of all the claim's evidence, in order, with ``joint`` between them; empty without evidence."""
+    return joint.join(item.text for item in claim.evidence)

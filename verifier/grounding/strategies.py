@@ -42,7 +42,8 @@ Strategy = Callable[[Claim, GroundingPolicy], Rounds]
 
 def joined(claim: Claim, policy: GroundingPolicy) -> Rounds:
     """All evidence as one premise."""
-    scores = yield [Ask("joined", _references(claim.evidence), joined_premise(claim))]
+    text = joined_premise(claim, " " if policy.joint == "space" else "\n")
+    scores = yield [Ask("joined", _references(claim.evidence), text)]
     return Found(scores[0], _ids(claim.evidence))
 
 

@@ -22,7 +22,7 @@ from verifier.pipeline.forms import (
     claim_from_wice,
 )
 from verifier.pipeline.parts import PartWriter
-from verifier.pipeline.rows import chunked, claimed_id, parsed_row, printable, wice_claims
+from verifier.pipeline.rows import chunked, cited_claims, claimed_id, parsed_row, printable, wice_claims
 from verifier.pipeline.seen import SeenIds
 from verifier.pipeline.sources import InputFile, InputSpec, Row, find_input, raw_text, read_rows, source
 from verifier.pipeline.storage import delete_files, open_filesystem, scratch_folder
@@ -47,7 +47,10 @@ _FORMS: dict[str, Callable[[Any], Claim]] = {
     "wice": claim_from_wice,
     "registration": claim_from_case,
     "bundle": claim_from_bundle,
+    "cited": lambda claim: claim,
 }
+# Forms whose rows are not claims one by one.
+_GROUPED: dict[str, Callable[[Iterator[Row]], Iterator[Row]]] = {"wice": wice_claims, "cited": cited_claims}
 _MAX_NAMES = 1000  # distinct labels or categories that are counted apart
 
 
@@ -185,7 +188,7 @@ class _Run:
     def _chunks(self, role: str) -> Iterator[list[Row]]:
         rows = read_rows([file for file in self.files if file.role == role], self.chunk_rows)
         parsed = (parsed_row(row, self.ignore) for row in rows)
-        return chunked(wice_claims(parsed) if self.spec.form == "wice" else parsed, self.chunk_rows)
+        return chunked(_GROUPED.get(self.spec.form, iter)(parsed), self.chunk_rows)
 
     def _claims(self, chunk: list[Row]) -> None:
         sets = self.sets

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from verifier.errors import InputError
+from verifier.grounding.cited import claims_from_cited
 from verifier.pipeline.forms import wice_id
 from verifier.pipeline.sources import RAW_BYTES, Row
 from verifier.pipeline.validation import parse_object, shown
+from verifier.records import Claim
 
 _CHUNK_BYTES = 64 << 20  # a chunk of long rows ends here, whatever its number of rows
 
@@ -61,6 +63,25 @@ def wice_claims(rows: Iterable[Row]) -> Iterator[Row]:
     yield from ordered
 
 
+def cited_claims(rows: Iterable[Row]) -> Iterator[Row]:
+    """Parsed answers, a row for each of their sentences with its Claim; a bad answer stays one row with its error."""
+    seen: set[str] = set()
+    for row in rows:
+        try:
+            if row.error is not None:
+                raise row.error
+            claims = claims_from_cited(row.value)
+            answer_id = str(claims[0].document_id)
+            if answer_id in seen:
+                raise InputError("repeated_answer_id", f"answer_id {shown(answer_id)} stands in an earlier row too")
+        except InputError as error:
+            row.error = error
+            yield row
+            continue
+        seen.add(answer_id)
+        yield from (Row(row.place, row.raw, claim) for claim in claims)
+
+
 def chunked(rows: Iterable[Row], chunk_rows: int) -> Iterator[list[Row]]:
     """Rows in lists of ``chunk_rows``, fewer where they are long, so that memory is bounded by bytes too."""
     chunk: list[Row] = []
@@ -79,7 +100,13 @@ def claimed_id(form: str, value: Any) -> str | None:
     """The claim_id of a rejected row, where it has one that is a string."""
     if form == "wice":
         value = value[0].get("meta") if isinstance(value, list) else None
-    name = value.get("id" if form in ("wice", "registration") else "claim_id") if isinstance(value, Mapping) else None
+    if isinstance(value, Claim):
+        return value.claim_id
+    name = (
+        value.get("id" if form in ("wice", "registration") else "answer_id" if form == "cited" else "claim_id")
+        if isinstance(value, Mapping)
+        else None
+    )
     return printable(name.strip()[:1024]) if isinstance(name, str) else None
 
 

@@ -32,7 +32,7 @@ class InputSpec:
     """What to read.
 
     Attributes:
-        form: ``claims``, ``joined``, ``wice``, ``registration`` or ``bundle``.
+        form: ``claims``, ``joined``, ``wice``, ``registration``, ``bundle`` or ``cited``.
         path: a file, folder, pattern or URI (``s3://``, ``gs://``), or several of them.
         evidence_path: the evidence table of form ``joined``, given in the same ways.
         format: ``auto`` (by extension), ``jsonl``, ``json`` or ``parquet``; ``.gz`` is seen by extension.

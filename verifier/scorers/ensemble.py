@@ -12,6 +12,7 @@ from verifier.digests import sha256_json
 from verifier.errors import ConfigurationError
 from verifier.protocol import Part, Scores
 from verifier.scorers.base import AGGREGATIONS, identify, raise_first, support_scores
+from verifier.validation import refuse_unknown_arguments
 
 Members = Sequence[Any] | Mapping[str, Any]
 Identity = dict[str, str]
@@ -38,7 +39,7 @@ class EnsembleScorer:
     """
 
     def __init__(self, members: Members, aggregation: str = "min", concurrent: bool = False) -> None:
-        _check(members, aggregation)
+        check_members(members, aggregation)
         built = [member() if isinstance(member, partial) else member for member in _scorers(members)]
         identities = [_identity(member) for member in built]
         names = _names(members, identities)
@@ -53,7 +54,10 @@ class EnsembleScorer:
 
         Raises ConfigurationError where the ensemble could not be built.
         """
-        _check(members, aggregation)
+        check_members(members, aggregation)
+        for name, member in members.items() if isinstance(members, Mapping) else enumerate(members):
+            if isinstance(member, partial):
+                refuse_unknown_arguments(member, f"scorer.members.{name}")
         identities = [_identity(member) for member in _scorers(members)]
         names = _names(members, identities)
         whole = {"model": _model(names, aggregation), "revision": _revision(identities)}
@@ -79,24 +83,16 @@ class EnsembleScorer:
             for name, answer in reversed(answers.items())
             for index, error in answer.errors.items()
         }
-        n = len(pairs)
-        result = Scores.whole(np.full(n, np.nan))
-        scored = [index for index in range(n) if index not in errors]
-        supports = np.array([answer.values for answer in answers.values()])
-        for index in scored:
-            result.values[index] = AGGREGATIONS[self._aggregation](supports[:, index].tolist())
-        windows = np.array([answer.windows for answer in answers.values()])
-        if self._aggregation == "mean":
-            result.windows[:] = windows.max(axis=0)
-        else:
-            stands = (np.argmin if self._aggregation == "min" else np.argmax)(supports, axis=0)
-            result.windows[:] = windows[stands, np.arange(n)]
-            result.window[:] = np.array([answer.window for answer in answers.values()])[stands, np.arange(n)]
+        result = Scores.whole(np.full(len(pairs), np.nan))
+        parts: dict[int, tuple[Part, ...]] = {}
+        for index in range(len(pairs)):
+            if index in errors:
+                continue
+            stands = combine([_part(name, answer, index) for name, answer in answers.items()], self._aggregation)
+            result.values[index], result.windows[index] = stands.support, stands.windows
+            result.window[index] = stands.window
+            parts[index] = tuple(part for name, answer in answers.items() for part in _parts(name, answer, index))
         result.truncated[:] = np.any([answer.truncated for answer in answers.values()], axis=0)
-        parts = {
-            index: tuple(part for name, answer in answers.items() for part in _parts(name, answer, index))
-            for index in scored
-        }
         return replace(result, errors=errors, parts=parts)
 
     def _ask(self, pairs: list[tuple[str, str]]) -> dict[str, Scores]:
@@ -109,7 +105,19 @@ class EnsembleScorer:
             return dict(zip(self.members, pool.map(ask, self.members.values()), strict=True))
 
 
-def _check(members: Members, aggregation: str) -> None:
+def combine(parts: Sequence[Part], rule: str) -> Part:
+    """One part out of several: its support by the rule, window and windows of the first that has this support.
+
+    A mean is nobody's: it stands with the largest number of windows and window 0.
+    """
+    support = AGGREGATIONS[rule]([part.support for part in parts])
+    if rule == "mean" and len(parts) > 1:
+        return Part(None, 0, max(part.windows for part in parts), support)
+    return next(part for part in parts if part.support == support)
+
+
+def check_members(members: Members, aggregation: str) -> None:
+    """Raise ConfigurationError for fewer than two members and for an unknown aggregation."""
     if not isinstance(members, Sequence | Mapping) or isinstance(members, str) or len(members) < 2:
         raise ConfigurationError("an ensemble needs at least two members, as a list or by name")
     if aggregation not in AGGREGATIONS:
@@ -153,10 +161,14 @@ def _revision(identities: Sequence[Identity]) -> str:
     return sha256_json([[identity["model"], identity["revision"]] for identity in identities])
 
 
+def _part(name: str, answer: Scores, index: int) -> Part:
+    """The whole of what one member says of a pair."""
+    return Part(name, int(answer.window[index]), int(answer.windows[index]), float(answer.values[index]))
+
+
 def _parts(name: str, answer: Scores, index: int) -> tuple[Part, ...]:
     """What one member's support of a pair was aggregated from, under the member's name."""
     inner = answer.parts.get(index)
     if inner is None:
-        windows, window = int(answer.windows[index]), int(answer.window[index])
-        return (Part(name, window, windows, float(answer.values[index])),)
+        return (_part(name, answer, index),)
     return tuple(replace(part, member=name if part.member is None else f"{name}.{part.member}") for part in inner)
