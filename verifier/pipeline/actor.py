@@ -3,7 +3,7 @@
 import gc
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any
@@ -22,7 +22,8 @@ ScorerFactory = Callable[[], Any]
 MethodFactory = Callable[[str], Method]
 
 _THREADS = 2  # one batch is planned while another is with the model
-_COUNTERS = ("tokens_scored", "tokens_padded")  # of scorers with an engine
+COUNTERS = ("tokens_scored", "tokens_padded", "calls", "retried", "prompt_tokens", "completion_tokens")
+"""What scorers and their engines count, where they do."""
 
 
 class VerifyActor:
@@ -95,8 +96,11 @@ class VerifyActor:
         return table
 
     def _counters(self) -> dict[str, int]:
-        engine = getattr(self._scorer, "engine", None)
-        return {name: getattr(engine, name) for name in _COUNTERS} if engine else {}
+        counted = [
+            part for scorer in _scorers_within(self._scorer) for part in (scorer, getattr(scorer, "engine", None))
+        ]
+        names = {name for name in COUNTERS for part in counted if hasattr(part, name)}
+        return {name: sum(getattr(part, name, 0) for part in counted) for name in names}
 
     def _table(self, rows: Sequence[dict[str, Any]], outcomes: Sequence[Outcome], seconds: float) -> pa.Table:
         scorer = self._scorer
@@ -112,3 +116,15 @@ class VerifyActor:
             )
             for row, outcome in zip(rows, outcomes, strict=True)
         )
+
+
+def _scorers_within(scorer: Any) -> Iterator[Any]:
+    """A scorer and those that it is made of."""
+    yield scorer
+    for part in (
+        *getattr(scorer, "members", {}).values(),
+        getattr(scorer, "cheap", None),
+        getattr(scorer, "decisive", None),
+    ):
+        if part is not None:
+            yield from _scorers_within(part)

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from verifier.errors import ConfigurationError, LimitError, VerificationError
+from verifier.pipeline.actor import COUNTERS
 from verifier.pipeline.cluster import ActorPool, Cluster, check_room, connected
 from verifier.pipeline.identity import refuse_another_run
 from verifier.pipeline.leftovers import drop_leftovers, finished_rows, forget_unscored
@@ -25,7 +26,12 @@ from verifier.pipeline.verify import run_verify
 from verifier.results import DECIDED_STATUS, scan_results
 
 RUN_FILE = "run.json"
-_COUNTS = ("claims", "pairs", "unscored", "tokens_scored", "tokens_padded")
+_COUNTS = ("claims", "pairs", "unscored", *COUNTERS)
+# Settings of scorers that change where and how fast scores are made, not what they are.
+_HARMLESS = frozenset(
+    "device token_budget allow_cpu_fallback cache_size path registration claims concurrent"
+    " api_key_env concurrency timeout retries backoff backoff_max".split()
+)
 _PACKAGES = ("claim-verifier", "ray", "torch", "transformers", "pyarrow", "polars", "numpy")
 
 Progress = Callable[[str, int, int | None, Totals], None]
@@ -136,20 +142,19 @@ def write_run(run_dir: str, run: Mapping[str, Any]) -> None:
 
 def _settings(plan: RunPlan) -> dict[str, Any]:
     """The scorer's settings that could change a result; devices and batch sizes could not."""
-    harmless = {"device", "token_budget", "allow_cpu_fallback", "cache_size", "path", "registration"}
-    settings = _plain_settings(plan.scorer, harmless)
+    settings = _plain_settings(plan.scorer)
     return {"method": plan.method_name, "scorer_settings": settings}
 
 
-def _plain_settings(factory: partial[Any], left_out: set[str]) -> dict[str, Any]:
+def _plain_settings(factory: partial[Any]) -> dict[str, Any]:
     """The keywords of a factory, and of the factories among them, as JSON values."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, partial):
-            return {"scorer": value.func.__name__, **_plain_settings(value, left_out)}
+            return {"scorer": value.func.__name__, **_plain_settings(value)}
         return {name: plain(item) for name, item in value.items()} if isinstance(value, Mapping) else value
 
-    return {name: plain(value) for name, value in factory.keywords.items() if name not in left_out}
+    return {name: plain(value) for name, value in factory.keywords.items() if name not in _HARMLESS}
 
 
 def _begun(plan: RunPlan, identity: Mapping[str, Any], prepared: PrepareSummary, seconds: float) -> dict[str, Any]:
