@@ -10,12 +10,13 @@ import conf  # noqa: F401  (registers resolvers)
 from verifier.exits import run_job
 from verifier.grounding.answers import AnswerRules
 from verifier.pipeline.cluster import ActorPool, Cluster
+from verifier.pipeline.dry import estimate
 from verifier.pipeline.members import members_of
 from verifier.pipeline.run import Checkpointing, InputLimits, RunPlan, check_limits, execute
 from verifier.pipeline.sources import InputSpec
 from verifier.publish import publish, write_answers
 from verifier.scorers.base import check_form, identify
-from verifier.terminal import shown_progress
+from verifier.terminal import show_estimate, shown_progress
 from verifier.validation import built, refuse_unknown, refuse_unknown_arguments
 
 
@@ -53,9 +54,10 @@ def plan_of(cfg: DictConfig) -> RunPlan:
 
 
 def _refuse_unknown_names(config: Any) -> None:
-    groups = "data scorer policy method cluster tracking input actors answers checkpoint output".split()
+    groups = "data scorer policy method cluster tracking input actors answers checkpoint output run".split()
     refuse_unknown(config, groups, "the configuration")
     refuse_unknown(config["output"], ("dir",), "output")
+    refuse_unknown(config["run"], ("dry",), "run")
     refuse_unknown(config["tracking"], ("enabled", "uri", "experiment", "run_name"), "tracking")
 
 
@@ -64,7 +66,11 @@ def main(cfg: DictConfig) -> None:
     """Run, report and publish."""
     plan = plan_of(cfg)
     with shown_progress() as progress:
-        run = execute(plan, progress)
+        planned = estimate(plan, progress) if cfg.run.dry else None
+        run = execute(plan, progress) if planned is None else {}
+    if planned is not None:
+        show_estimate(planned)
+        return
     publish(plan.output_dir, run, plan.config["tracking"])
     if plan.data.form == "cited":
         write_answers(plan.output_dir, plan.config["answers"]["strictness"])

@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from verifier.metrics import STATUSES, Metrics
+from verifier.pipeline.dry import Estimate
 
 LOG_SECONDS = 10.0  # between two lines of a job whose output is no terminal
 
@@ -88,6 +89,30 @@ def show_verdicts(counts: Mapping[str, Any], metrics: Metrics | None) -> None:
         console.print(f"{counts['rejects']:,} input rows were rejected, see rejects/ in the run directory")
     if metrics is not None:
         _show_metrics(metrics)
+
+
+def show_estimate(estimate: Estimate) -> None:
+    """Print what a run would do."""
+    print_counts = (
+        ("claims", estimate.claims),
+        ("rejected rows", estimate.rejects),
+        ("pairs of the first round", estimate.pairs),
+        ("distinct ones, each scored once a batch", estimate.distinct),
+        ("further pairs, at most, if nothing is decided by single passages", estimate.later),
+    )
+    for name, count in print_counts:
+        console.print(f"{count:>15,} {name}")
+    if not estimate.models:
+        console.print("the scorer reads no tokens: nothing more to estimate")
+        return
+    table = Table(title="Tokens of the first round, by model", title_justify="left")
+    names = ("inputs", "tokens", "p50", "p95", "max", "windowed", "rejected")
+    for name in ("model", *names, "model FLOPs"):
+        table.add_column(name, justify="left" if name == "model" else "right")
+    for model, figures in estimate.models.items():
+        flops = f"{figures['flops']:.2e}" if "flops" in figures else "–"
+        table.add_row(model, *(f"{figures[name]:,.0f}" for name in names), flops)
+    console.print(table)
 
 
 def _show_metrics(metrics: Metrics) -> None:

@@ -106,14 +106,7 @@ def execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
     if run is None or run["status"] != "finished" or run["counts"].get("unscored"):
         check_writable(plan.output_dir)
     started = time.perf_counter()
-    prepared = prepare(
-        plan.data,
-        plan.output_dir,
-        plan.policy.max_evidence,
-        plan.limits.on_error,  # type: ignore[arg-type]
-        plan.limits.max_rejects,
-        progress=lambda rows, rejects: progress("prepare", rows, None, {"rejects": rejects}),
-    )
+    prepared = prepared_input(plan, progress)
     unscored = forget_unscored(plan.output_dir) if run is not None and run.get("counts", {}).get("unscored", 1) else 0
     if run is not None and run["status"] == "finished" and not unscored:
         return run
@@ -124,6 +117,18 @@ def execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
     run = _finished(plan.output_dir, run, prepared, done)
     write_run(plan.output_dir, run)
     return run
+
+
+def prepared_input(plan: RunPlan, progress: Progress) -> PrepareSummary:
+    """The prepare phase of a run, or what it left when it was done before."""
+    return prepare(
+        plan.data,
+        plan.output_dir,
+        plan.policy.max_evidence,
+        plan.limits.on_error,  # type: ignore[arg-type]
+        plan.limits.max_rejects,
+        progress=lambda rows, rejects: progress("prepare", rows, None, {"rejects": rejects}),
+    )
 
 
 def read_run(run_dir: str) -> dict[str, Any] | None:
