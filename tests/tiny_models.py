@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save_file
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import (
     BertConfig,
@@ -17,10 +18,15 @@ from transformers import (
     RobertaConfig,
     RobertaForSequenceClassification,
     RobertaTokenizer,
+    T5Config,
+    T5ForConditionalGeneration,
+    T5ForTokenClassification,
+    T5Tokenizer,
 )
 
 ODD_LABELS = ("neutral", "ENTAILMENT", "Contradiction")
 FAMILIES = ("deberta", "roberta", "bert")
+TOKENIZERS = (*FAMILIES, "t5")
 
 LINES = (
     "The museum opened in 1995 and drew 20,000 visitors in its first year.",
@@ -78,9 +84,20 @@ def _word_piece() -> Any:
     return BertTokenizer(vocab=raw.get_vocab())
 
 
+def _t5_unigram() -> Any:
+    raw = Tokenizer(models.Unigram())
+    raw.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    special = ["<pad>", "</s>", "<unk>"]
+    trainer = trainers.UnigramTrainer(vocab_size=180, special_tokens=special, unk_token="<unk>", show_progress=False)
+    raw.train_from_iterator(LINES, trainer)
+    # With the hundred extra ids of T5 there are ids beyond 209, which MiniCheck reads.
+    extra = [(f"<extra_id_{number}>", 0.0) for number in reversed(range(100))]
+    return T5Tokenizer(vocab=[*_vocabulary(raw), *extra])
+
+
 def tokenizer(family: str) -> Any:
-    """The real fast tokenizer class of ``deberta``, ``roberta`` or ``bert``, trained on ``LINES``."""
-    return {"deberta": _unigram, "roberta": _byte_bpe, "bert": _word_piece}[family]()
+    """The real fast tokenizer class of ``deberta``, ``roberta``, ``bert`` or ``t5``, trained on ``LINES``."""
+    return {"deberta": _unigram, "roberta": _byte_bpe, "bert": _word_piece, "t5": _t5_unigram}[family]()
 
 
 def _model(family: str, vocab_size: int, positions: int, labels: Sequence[str]) -> Any:
@@ -128,3 +145,54 @@ def save_tiny(
     model.save_pretrained(directory)
     made.save_pretrained(directory)
     return str(directory)
+
+
+def _t5_config(vocab_size: int) -> T5Config:
+    return T5Config(
+        vocab_size=vocab_size,
+        d_model=32,
+        d_kv=16,
+        d_ff=64,
+        num_layers=2,
+        num_heads=2,
+        relative_attention_num_buckets=8,
+        feed_forward_proj="gated-gelu",
+        tie_word_embeddings=False,
+        dropout_rate=0.0,
+    )
+
+
+def save_tiny_flan_t5(directory: Path, seed: int = 0) -> str:
+    """Write a tiny sequence-to-sequence T5 and its tokenizer; returns the directory as a string."""
+    torch.manual_seed(seed)
+    made = tokenizer("t5")
+    model = T5ForConditionalGeneration(_t5_config(len(made))).eval()
+    model.lm_head.weight.data *= 0.05  # else every answer is a certain one
+    model.save_pretrained(directory)
+    made.save_pretrained(directory)
+    return str(directory)
+
+
+def save_tiny_hhem(directory: Path, seed: int = 0) -> tuple[str, str]:
+    """Write a tiny HHEM as its hub has it, and what it takes from flan-t5-base; returns both directories.
+
+    The first has weights under the prefix ``t5.`` and the configuration of a class that exists in no library.
+    """
+    torch.manual_seed(seed)
+    made = tokenizer("t5")
+    base, weights = directory / "base", directory / "hhem"
+    base.mkdir()
+    weights.mkdir()
+    config = _t5_config(len(made))
+    config.save_pretrained(base)
+    made.save_pretrained(base)
+    config.num_labels = 2
+    model = T5ForTokenClassification(config)
+    model.classifier.weight.data *= 0.2  # else every answer is a certain one
+    state = model.state_dict()
+    state.pop("transformer.encoder.embed_tokens.weight")
+    save_file({f"t5.{name}": tensor for name, tensor in state.items()}, weights / "model.safetensors", {"format": "pt"})
+    (weights / "config.json").write_text(
+        json.dumps({"model_type": "HHEMv2", "auto_map": {"AutoConfig": "configuration_hhem_v2.HHEMv2Config"}})
+    )
+    return str(weights), str(base)

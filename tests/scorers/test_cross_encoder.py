@@ -88,7 +88,7 @@ def test_several_chunks_are_put_back_in_order(models: dict[str, str], monkeypatc
     pairs = some_pairs(40, words=5)
     scorer = CrossEncoderScorer(models["bert"])
     expected = scorer.score(pairs)
-    monkeypatch.setattr("verifier.scorers.cross_encoder._CHUNK_CHARACTERS", 100)
+    monkeypatch.setattr("verifier.scorers.engine.CHUNK_CHARACTERS", 100)
     assert np.abs(scorer.score(pairs) - expected).max() < 1e-5
 
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tiny_models import FAMILIES, tokenizer
+from tests.tiny_models import TOKENIZERS, tokenizer
 from verifier.errors import PairTooLong
 from verifier.text.windows import sentence_ends, split_windows, tokenizer_offsets
 
-OFFSETS = {family: tokenizer_offsets(tokenizer(family).backend_tokenizer) for family in FAMILIES}
+OFFSETS = {family: tokenizer_offsets(tokenizer(family).backend_tokenizer) for family in TOKENIZERS}
 
 PIECES = st.sampled_from(
     ["The museum opened. ", "It did not! ", "Why? (Nobody knows.) ", "visitors ", "20,000 ", "a.b.c ", "end. lower ",
@@ -36,7 +36,7 @@ def sentences(text: str) -> list[str]:
 
 
 @settings(max_examples=250, deadline=None)
-@given(text=TEXTS, budget=st.integers(1, 40), family=st.sampled_from(FAMILIES))
+@given(text=TEXTS, budget=st.integers(1, 40), family=st.sampled_from(TOKENIZERS))
 def test_windows_hold_every_word_once_within_the_budget(text: str, budget: int, family: str) -> None:
     try:
         windows = split_windows(text, OFFSETS[family], budget)
@@ -86,7 +86,7 @@ def test_a_counter_that_counts_more_than_the_offsets_rules() -> None:
     assert len(windows) <= 30
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", TOKENIZERS)
 @pytest.mark.parametrize(
     "text",
     ["word " * 10_000, "x" * 30_000, "東京都" * 8_000, "👩‍👩‍👧" * 4_000, "(" * 20_000, ". " + '"' * 20_000,

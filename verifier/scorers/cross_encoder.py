@@ -2,40 +2,34 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from verifier.errors import ConfigurationError, PairTooLong
 from verifier.protocol import LABELS, PairError, Scores
 from verifier.scorers.base import NOT_FINITE, raise_first
-from verifier.scorers.batching import size_chunks
-from verifier.scorers.engine import Sequences, TokenEngine
+from verifier.scorers.engine import Sequences, TokenEngine, prepared_ahead
 from verifier.scorers.loading import (
-    cannot_load,
+    TooLong,
+    check_settings,
     is_directory,
     length_limit,
     load,
+    load_tokenizer,
     load_weights,
-    parse_device,
     pinned,
     resolve_device,
     resolve_dtype,
     warn_unpinned,
     weight_files,
 )
-from verifier.scorers.tokenization import Ids, PairTemplate, TokenMemo
+from verifier.scorers.tokenization import Ids, PairTemplate, TokenMemo, pair_too_long
 from verifier.text.windows import split_windows
-
-TooLong = Literal["window", "truncate", "reject"]
-
-# Characters tokenized ahead of the model: enough for several batches, little enough to start soon.
-_CHUNK_CHARACTERS = 1 << 18
 
 
 def label_columns(id2label: Mapping[int, str]) -> tuple[int, int, int]:
@@ -50,10 +44,7 @@ def label_columns(id2label: Mapping[int, str]) -> tuple[int, int, int]:
 def _tokenizer_and_config(model: str, revision: str | None) -> tuple[Any, Any]:
     config = load(AutoConfig.from_pretrained, model, revision)
     label_columns(config.id2label)
-    tokenizer = load(AutoTokenizer.from_pretrained, model, revision)
-    if not tokenizer.is_fast:
-        raise cannot_load(model, "it has no fast tokenizer")
-    return tokenizer, config
+    return load_tokenizer(model, revision), config
 
 
 def check_available(model: str, revision: str | None = None) -> None:
@@ -64,17 +55,6 @@ def check_available(model: str, revision: str | None = None) -> None:
     if is_directory(model):
         weight_files(model)
     _tokenizer_and_config(model, revision)
-
-
-def check_settings(settings: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError for a setting that no machine could run with; devices may be elsewhere."""
-    device = parse_device(settings.get("device", "auto"))
-    resolve_dtype(settings.get("dtype", "auto"), device)
-    too_long, budget = settings.get("too_long", "window"), settings.get("token_budget")
-    if too_long not in get_args(TooLong):
-        raise ConfigurationError(f"too_long is {too_long!r}: use window, truncate or reject")
-    if budget is not None and budget < 1:
-        raise ConfigurationError(f"token_budget is {budget}: at least 1 token expected")
 
 
 @dataclass
@@ -138,9 +118,6 @@ class CrossEncoderScorer:
         self._tokenizer, config = _tokenizer_and_config(model, self.revision)
         self._columns = list(label_columns(config.id2label))
         self._backend = self._tokenizer.backend_tokenizer
-        # A saved tokenizer may carry settings of its own that cut or pad behind our back.
-        self._backend.no_truncation()
-        self._backend.no_padding()
         self._template = PairTemplate.of(self._backend)
         self._types = "token_type_ids" in self._tokenizer.model_input_names
         self.max_length = length_limit(self._tokenizer, config, max_length)
@@ -179,7 +156,8 @@ class CrossEncoderScorer:
         chunks: list[_Prepared] = []
 
         def inputs() -> Iterator[Sequences]:
-            for prepared in self._prepared_ahead(pairs):
+            memo = TokenMemo(self._backend)
+            for prepared in prepared_ahead(pairs, lambda chunk: self._prepare(pairs, chunk, memo)):
                 errors.update(prepared.errors)
                 scores.truncated[prepared.truncated] = True
                 scores.windows[list(prepared.windows)] = list(prepared.windows.values())
@@ -198,20 +176,6 @@ class CrossEncoderScorer:
             _keep_decisive(scores, owner, np.concatenate(numbers), probabilities)
         return Scores(scores.values, scores.windows, scores.window, scores.truncated, errors)
 
-    def _prepared_ahead(self, pairs: Sequence[tuple[str, str]]) -> Iterator[_Prepared]:
-        """Long pairs first, in chunks; the next chunk is tokenized while the model works on this one."""
-        memo = TokenMemo(self._backend)
-        sizes = [len(premise) + len(hypothesis) for premise, hypothesis in pairs]
-        chunks = size_chunks(sizes, _CHUNK_CHARACTERS)
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            ahead = pool.submit(self._prepare, pairs, chunks[0], memo) if chunks else None
-            for following in [*chunks[1:], None]:
-                if ahead is None:
-                    return
-                prepared = ahead.result()
-                ahead = pool.submit(self._prepare, pairs, following, memo) if following is not None else None
-                yield prepared
-
     def _prepare(self, pairs: Sequence[tuple[str, str]], chunk: NDArray[np.int64], memo: TokenMemo) -> _Prepared:
         started = time.perf_counter()
         prepared = _Prepared()
@@ -228,7 +192,7 @@ class CrossEncoderScorer:
         if len(ids) <= room:
             prepared.add(index, {0: ids}, hypothesis)
         elif room < 1:
-            prepared.errors[index] = _too_long(
+            prepared.errors[index] = pair_too_long(
                 f"the hypothesis has {len(hypothesis)} tokens and leaves no room for a premise in the model's"
                 f" {self.max_length}"
             )
@@ -237,14 +201,14 @@ class CrossEncoderScorer:
             prepared.add(index, {0: cut}, hypothesis)
             prepared.truncated.append(index)
         elif self.too_long == "reject":
-            prepared.errors[index] = _too_long(
+            prepared.errors[index] = pair_too_long(
                 f"the premise has {len(ids)} tokens where {room} fit beside the hypothesis, and too_long is reject"
             )
         else:
             try:
                 windows = split_windows(premise, memo.offsets, room, memo.count)
             except PairTooLong as error:
-                prepared.errors[index] = _too_long(str(error))
+                prepared.errors[index] = pair_too_long(str(error))
             else:
                 # Equal windows are asked once: their scores would differ in the last bits and break ties at random.
                 first = {window: number for number, window in reversed(list(enumerate(windows)))}
@@ -268,7 +232,3 @@ def _keep_decisive(
     pairs, first = np.unique(owner[order], return_index=True)
     scores.values[pairs] = probabilities[order[first]]
     scores.window[pairs] = number[order[first]]
-
-
-def _too_long(message: str) -> PairError:
-    return PairError("rejected", "pair_too_long", message)

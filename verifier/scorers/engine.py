@@ -6,17 +6,20 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from verifier.errors import VerificationError
-from verifier.scorers.batching import pad_batch, token_batches
+from verifier.scorers.batching import pad_batch, size_chunks, token_batches
 
 Forward = Callable[[Mapping[str, torch.Tensor]], torch.Tensor]
+Prepared = TypeVar("Prepared")
 
+# Characters tokenized ahead of the model: enough for several batches, little enough to start soon.
+CHUNK_CHARACTERS = 1 << 18
 _TOKEN_BUDGET = {"cpu": 4096, "cuda": 32768}
 # Read before any thread of ours changes it: later threads would be told that there is one.
 _CPU_THREADS = torch.get_num_threads()
@@ -28,6 +31,24 @@ class Sequences:
 
     ids: Sequence[NDArray[Any]]
     types: Sequence[NDArray[Any]] | None = None
+
+
+def prepared_ahead(
+    pairs: Sequence[tuple[str, str]], prepare: Callable[[NDArray[np.int64]], Prepared]
+) -> Iterator[Prepared]:
+    """What ``prepare`` makes of the indices of a chunk of pairs, chunk by chunk, long pairs first.
+
+    It runs in one thread, on the next chunk while the caller is busy with this one.
+    """
+    sizes = [len(premise) + len(hypothesis) for premise, hypothesis in pairs]
+    ahead: Future[Prepared] | None = None
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        for chunk in size_chunks(sizes, CHUNK_CHARACTERS):
+            ready, ahead = ahead, pool.submit(prepare, chunk)
+            if ready is not None:
+                yield ready.result()
+        if ahead is not None:
+            yield ahead.result()
 
 
 class TokenEngine:

@@ -3,14 +3,17 @@
 import hashlib
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
+from transformers import AutoTokenizer
 from transformers.utils.hub import cached_file
 
 from verifier.errors import ConfigurationError
+
+TooLong = Literal["window", "truncate", "reject"]
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 # A tokenizer without a limit of its own reports 1e30.
@@ -50,6 +53,17 @@ def resolve_dtype(dtype: str, device: torch.device) -> str:
     if dtype not in DTYPES:
         raise ConfigurationError(f"the dtype {dtype!r} is unknown: use auto, {', '.join(DTYPES)}")
     return dtype
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError for a setting that no machine could run with; devices may be elsewhere."""
+    device = parse_device(settings.get("device", "auto"))
+    resolve_dtype(settings.get("dtype", "auto"), device)
+    too_long, budget = settings.get("too_long", "window"), settings.get("token_budget")
+    if too_long not in get_args(TooLong):
+        raise ConfigurationError(f"too_long is {too_long!r}: use window, truncate or reject")
+    if budget is not None and budget < 1:
+        raise ConfigurationError(f"token_budget is {budget}: at least 1 token expected")
 
 
 def is_directory(model: str) -> bool:
@@ -101,12 +115,32 @@ def load(loader: Callable[..., Any], model: str, revision: str | None, **options
         raise cannot_load(model, str(error) or type(error).__name__) from error
 
 
-def load_weights(loader: Callable[..., Any], model: str, revision: str | None, dtype: str) -> Any:
-    """A model in evaluation mode, from safetensors; weights that the checkpoint lacks are an error."""
-    loaded, report = load(loader, model, revision, use_safetensors=True, dtype=DTYPES[dtype], output_loading_info=True)
-    missing = sorted(map(str, [*report.get("missing_keys", ()), *report.get("mismatched_keys", ())]))
+def load_tokenizer(model: str, revision: str | None) -> Any:
+    """A fast tokenizer that neither cuts nor pads on its own, whatever settings it was saved with."""
+    tokenizer = load(AutoTokenizer.from_pretrained, model, revision)
+    if not tokenizer.is_fast:
+        raise cannot_load(model, "it has no fast tokenizer")
+    tokenizer.backend_tokenizer.no_truncation()
+    tokenizer.backend_tokenizer.no_padding()
+    return tokenizer
+
+
+def load_weights(
+    loader: Callable[..., Any], model: str, revision: str | None, dtype: str, allow_extra: bool = True
+) -> Any:
+    """A model in evaluation mode, from safetensors; weights that the checkpoint lacks are an error.
+
+    So are weights that the model lacks, unless ``allow_extra``.
+    """
+    # Weights of another shape are left to the report: the library's own error is about a setting that is not ours.
+    options = {"use_safetensors": True, "output_loading_info": True, "ignore_mismatched_sizes": True}
+    loaded, report = load(loader, model, revision, dtype=DTYPES[dtype], **options)
+    missing = sorted([*report.get("missing_keys", ()), *(name for name, *_ in report.get("mismatched_keys", ()))])
     if missing:
         raise cannot_load(model, f"its checkpoint lacks {len(missing)} weights such as {missing[0]}")
+    extra = sorted(map(str, report.get("unexpected_keys", ())))
+    if extra and not allow_extra:
+        raise cannot_load(model, f"its checkpoint has {len(extra)} weights too many such as {extra[0]}")
     return loaded.eval()
 
 
@@ -129,10 +163,10 @@ def _configuration_path(model: str, revision: str | None, trust_remote_code: boo
     return str(cached_file(model, "config.json", revision=revision))
 
 
-def warn_unpinned(model: str, revision: str | None, resolved: str) -> None:
+def warn_unpinned(model: str, revision: str | None, resolved: str, setting: str = "scorer.revision") -> None:
     """Warn, with the line to pin, where a hub's model was asked for without a revision."""
     if revision is None and not is_directory(model):
-        message = f"the model {model} is not pinned; to pin what was loaded: scorer.revision={resolved}"
+        message = f"the model {model} is not pinned; to pin what was loaded: {setting}={resolved}"
         warnings.warn(message, UserWarning, stacklevel=3)
 
 

@@ -9,9 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.errors import ConfigurationError
+from verifier.protocol import PairError
 from verifier.text.windows import tokenizer_offsets
 
 Ids = NDArray[np.int32]
+Prompt = str | tuple[str, str]
+
+
+def pair_too_long(message: str) -> PairError:
+    """The error of a pair that does not fit the model."""
+    return PairError("rejected", "pair_too_long", message)
 
 
 class TokenMemo:
@@ -47,6 +54,48 @@ class TokenMemo:
         if text not in self._offsets:
             self._offsets[text] = self._read_offsets(text)
         return self._offsets[text]
+
+
+class PromptMemo:
+    """The token ids of whole prompts, special tokens included, remembered for as long as the memo lives.
+
+    A prompt is one text or a pair of texts, tokenized as ``tokenizer(prompt)`` or ``tokenizer(*prompt)`` does.
+    ``backend`` is the ``backend_tokenizer`` of a fast tokenizer, without truncation and padding.
+    """
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self._ids: dict[Prompt, Ids] = {}
+        self._types: dict[Prompt, NDArray[np.int8]] = {}
+
+    def add(self, prompts: Sequence[Prompt]) -> None:
+        """Tokenize the prompts that are new, in parallel."""
+        new = [prompt for prompt in dict.fromkeys(prompts) if prompt not in self._ids]
+        for prompt, encoding in zip(new, self._backend.encode_batch_fast(new), strict=True):
+            self._ids[prompt] = np.asarray(encoding.ids, dtype=np.int32)
+            if isinstance(prompt, tuple):  # one text has one type
+                self._types[prompt] = np.asarray(encoding.type_ids, dtype=np.int8)
+
+    def ids(self, prompt: Prompt) -> Ids:
+        """The ids of one prompt, int32 of shape (tokens,)."""
+        if prompt not in self._ids:
+            self.add([prompt])
+        return self._ids[prompt]
+
+    def types(self, prompt: Prompt) -> NDArray[np.int8]:
+        """The token type ids of one prompt, int8 of shape (tokens,)."""
+        ids = self.ids(prompt)
+        return self._types[prompt] if isinstance(prompt, tuple) else np.zeros(len(ids), np.int8)
+
+    def cut(self, prompt: Prompt, length: int, side: str) -> None:
+        """Cut a prompt to ``length`` tokens as ``truncation="only_first"`` does, on the ``side`` right or left."""
+        encoding = self._backend.encode(*prompt) if isinstance(prompt, tuple) else self._backend.encode(prompt)
+        text = [place for place, sequence in enumerate(encoding.sequence_ids) if sequence == 0]
+        excess = len(encoding.ids) - length
+        removed = text[-excess:] if side == "right" else text[:excess]
+        self._ids[prompt] = np.delete(self.ids(prompt), removed)
+        if isinstance(prompt, tuple):
+            self._types[prompt] = np.delete(self._types[prompt], removed)
 
 
 @dataclass(frozen=True)
