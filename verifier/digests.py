@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 

@@ -29,8 +29,7 @@ class ModelCost:
         tokens: of each input of the model (a window is an input).
         windowed: pairs that are cut into more than one window.
         failed: pairs that do not fit at all and would be rejected.
-        flops_per_token: two for each weight that a token meets, embeddings left out (a forward pass without its
-            attention scores, after Kaplan et al. 2020); None where the model is elsewhere.
+        flops_per_token: see ``verifier.scorers.sizing.forward_flops``; None where the model is elsewhere.
     """
 
     name: str
@@ -70,7 +69,7 @@ def estimate(plan: RunPlan, progress: Progress) -> Estimate:
     prepared = prepared_input(plan, progress)
     method = plan.method(plan.policy, "unresolved")
     sizers = {name: factory.func.sizer(**factory.keywords) for name, factory in _models(plan.scorer).items()}  # type: ignore[attr-defined]
-    costs = {name: ModelCost(name, flops_per_token=sizer.flops_per_token()) for name, sizer in sizers.items()}
+    costs = {name: ModelCost(name, flops_per_token=sizer.flops_per_token) for name, sizer in sizers.items()}
     hashes, pairs, later, done = list[NDArray[np.uint64]](), 0, 0, 0
     for claims in _batches(plan.output_dir):
         asked = _first_round(method, claims)

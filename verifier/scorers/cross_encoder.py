@@ -28,6 +28,7 @@ from verifier.scorers.loading import (
     warn_unpinned,
     weight_files,
 )
+from verifier.scorers.sizing import Sizer, UnloadedSizer, forward_flops
 from verifier.scorers.tokenization import Ids, PairTemplate, TokenMemo, pair_too_long
 from verifier.text.windows import split_windows
 
@@ -111,22 +112,40 @@ class CrossEncoderScorer:
         allow_cpu_fallback: bool = False,
     ) -> None:
         check_settings({"device": device, "dtype": dtype, "token_budget": token_budget, "too_long": too_long})
-        self.model, self.too_long = model, too_long
         self._device = resolve_device(device, allow_cpu_fallback)
         self.dtype = resolve_dtype(dtype, self._device)
-        self.revision = pinned(model, revision)
-        self._tokenizer, config = _tokenizer_and_config(model, self.revision)
-        self._columns = list(label_columns(config.id2label))
-        self._backend = self._tokenizer.backend_tokenizer
-        self._template = PairTemplate.of(self._backend)
-        self._types = "token_type_ids" in self._tokenizer.model_input_names
-        self.max_length = length_limit(self._tokenizer, config, max_length)
+        self._read(model, revision, too_long, max_length)
         network = load_weights(AutoModelForSequenceClassification.from_pretrained, model, self.revision, self.dtype)
         self._network: Any = network.to(self._device)
         warn_unpinned(model, revision, self.revision)
         pads = self._tokenizer.pad_token_id or 0, int(self._tokenizer.pad_token_type_id)
         self.engine = TokenEngine(self._logits, self._device, token_budget, *pads)
+
+    def _read(self, model: str, revision: str | None, too_long: TooLong, max_length: int | None) -> None:
+        """Read everything but the weights."""
+        self.model, self.too_long = model, too_long
+        self.revision = pinned(model, revision)
+        self._tokenizer, self._config = _tokenizer_and_config(model, self.revision)
+        self._columns = list(label_columns(self._config.id2label))
+        self._backend = self._tokenizer.backend_tokenizer
+        self._template = PairTemplate.of(self._backend)
+        self._types = "token_type_ids" in self._tokenizer.model_input_names
+        self.max_length = length_limit(self._tokenizer, self._config, max_length)
         self.seconds_tokenizing = 0.0
+
+    @classmethod
+    def sizer(
+        cls,
+        model: str,
+        revision: str | None = None,
+        too_long: TooLong = "window",
+        max_length: int | None = None,
+        **settings: Any,
+    ) -> Sizer:
+        """Counts what the scorer would read, without its weights."""
+        unloaded = cls.__new__(cls)
+        unloaded._read(model, revision, too_long, max_length)
+        return UnloadedSizer(unloaded, forward_flops(unloaded._config))
 
     @classmethod
     def identify(cls, model: str, revision: str | None = None, **settings: Any) -> dict[str, str]:

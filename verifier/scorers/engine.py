@@ -83,8 +83,14 @@ class TokenEngine:
             self._workers, initializer=torch.set_num_threads, initargs=(1 if device.type == "cpu" else _CPU_THREADS,)
         )
         self.token_budget = token_budget or _TOKEN_BUDGET.get(device.type, _TOKEN_BUDGET["cpu"])
+        self._warm_up()
         self.tokens_scored = self.tokens_padded = 0
         self.seconds = 0.0
+
+    def _warm_up(self) -> None:
+        """One short input, so that kernels are chosen and a network that cannot run fails while it is loaded."""
+        row = np.full(4, self._pad_id, dtype=np.int64)
+        self._pool.submit(self._try_batch, Sequences([row])).result()
 
     def run(self, chunks: Iterable[Sequences]) -> Iterator[tuple[int, NDArray[np.int64], torch.Tensor]]:
         """(number of the chunk, indices in it, their logits as float32 on the device), batch by batch.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from inspect import signature
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -32,6 +32,7 @@ from verifier.scorers.loading import (
     resolve_dtype,
     warn_unpinned,
 )
+from verifier.scorers.sizing import Sizer, UnloadedSizer, forward_flops
 from verifier.scorers.tokenization import Prompt, PromptMemo, TokenMemo, pair_too_long
 from verifier.text.packing import pack_lines, pack_sentences, pack_words
 from verifier.text.windows import split_windows
@@ -98,12 +99,24 @@ class GroundingScorer:
     @classmethod
     def identify(cls, model: str, revision: str | None = None, **settings: Any) -> dict[str, str]:
         """Model and resolved revision without loading weights; raises what the constructor would."""
+        return cls._unloaded(model, revision, **settings)._identity()
+
+    @classmethod
+    def sizer(cls, model: str, revision: str | None = None, **settings: Any) -> Sizer:
+        """Counts what the scorer would read, without its weights."""
+        unloaded = cls._unloaded(model, revision, **settings)
+        return UnloadedSizer(unloaded, forward_flops(unloaded._config))
+
+    @classmethod
+    def _unloaded(cls, model: str, revision: str | None, **settings: Any) -> Self:
+        """A scorer that has read everything but its weights."""
         bound = signature(cls).bind(model, revision, **settings)
         bound.apply_defaults()
         unloaded = cls.__new__(cls)
         vars(unloaded).update(bound.arguments)
-        unloaded._read()
-        return unloaded._identity()
+        unloaded._limit = unloaded._read()
+        unloaded.seconds_tokenizing = 0.0
+        return unloaded
 
     def prompt(self, document: str, claim: str) -> Prompt:
         """What the model is asked: one string, or a pair for the tokenizer to join."""

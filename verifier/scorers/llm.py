@@ -19,6 +19,7 @@ from verifier.errors import ConfigurationError, VerificationError
 from verifier.protocol import PairError, Scores
 from verifier.scorers.base import raise_first
 from verifier.scorers.llm_failures import REFUSED, CallFailed, excerpt, failure
+from verifier.scorers.sizing import Sizer, Sizes
 
 _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "openai", "httpx", "httpcore")
 
@@ -102,6 +103,11 @@ class ChatScorer(ABC):
         scorer = cls(*args, **settings)
         prompt = "\n".join(message["content"] for message in scorer._messages("", ""))
         return {"model": scorer.model, "revision": scorer.revision, "prompt_sha256": sha256_text(prompt)}
+
+    @classmethod
+    def sizer(cls, *args: Any, **settings: Any) -> Sizer:
+        """Counts the tokens of the prompts, with the model's tokenizer where LiteLLM has it, else with a common one."""
+        return _PromptSizer(cls(*args, **settings))
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Support of (premise, hypothesis) pairs in their order; VerificationError where one has no score."""
@@ -229,6 +235,18 @@ class ChatScorer(ABC):
                 f"scorer.model is {self.model}, which names no provider that LiteLLM knows: write provider/name,"
                 " for an OpenAI-compatible endpoint openai/name or hosted_vllm/name"
             )
+
+
+@dataclass
+class _PromptSizer:
+    scorer: ChatScorer
+    flops_per_token: float | None = None
+
+    def sizes(self, pairs: Sequence[tuple[str, str]]) -> Sizes:
+        asked = [pair for pair in pairs if pair[0].strip() and pair[1].strip()]
+        count, model = quiet_litellm().token_counter, self.scorer.model
+        tokens = [count(model=model, messages=self.scorer._messages(*pair)) for pair in asked]
+        return Sizes(np.array(tokens, dtype=np.int64), np.ones(len(pairs), np.int32), 0)
 
 
 def _names_provider(model: str, api_base: str | None) -> bool:
