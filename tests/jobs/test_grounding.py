@@ -144,3 +144,16 @@ def test_a_judge_that_fails_leaves_claims_unscored_and_the_same_command_asks_for
         assert again["outcome"].to_list() == ["decided"] * 10 and again["support"].to_list() == [0.9] * 10
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert not any(b"sk-secret-42" in path.read_bytes() for path in written), "the key stays in the environment"
+
+
+def test_a_dry_run_prints_what_a_run_would_cost_and_scores_nothing(tmp_path: Path) -> None:
+    write_claims(tmp_path / "claims.jsonl", 30, broken={3: {"claim": ""}})
+    save_tiny("deberta", tmp_path / "nli")
+    model = ("scorer=nli", "scorer.model=nli", "scorer.revision=null")
+    job = ("data=claims", "data.path=claims.jsonl", *GROUNDING, *model, "policy.premise=groups")
+    status, out, errors = run(tmp_path, *job, "run.dry=true")
+    assert status == 0, errors
+    for line in ("30 claims", "1 rejected rows", "60 pairs of the first round", "30 further pairs"):
+        assert line in out, out
+    assert "FLOPs" in out and "e+" in out
+    assert not (tmp_path / "out/results").exists() and not (tmp_path / "out/run.json").exists()
