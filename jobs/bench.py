@@ -1,4 +1,4 @@
-"""The benchmark: speed beside the published package and beside the model's own ceiling, and growth with the corpus."""
+"""The benchmark: speed beside the published package and beside the models' own ceilings, and growth with the corpus."""
 
 from typing import Any
 

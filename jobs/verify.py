@@ -12,11 +12,12 @@ from verifier.grounding.answers import AnswerRules
 from verifier.pipeline.cluster import ActorPool, Cluster
 from verifier.pipeline.dry import estimate
 from verifier.pipeline.members import members_of
-from verifier.pipeline.run import Checkpointing, InputLimits, RunPlan, check_limits, execute
+from verifier.pipeline.run import Checkpointing, Dry, InputLimits, Output, RunPlan, check_limits, execute
 from verifier.pipeline.sources import InputSpec
 from verifier.publish import publish, write_answers
 from verifier.scorers.base import check_form, identify
 from verifier.terminal import show_estimate, shown_progress
+from verifier.tracking import Tracking
 from verifier.validation import built, refuse_unknown, refuse_unknown_arguments
 
 
@@ -55,10 +56,9 @@ def plan_of(cfg: DictConfig) -> RunPlan:
 
 def _refuse_unknown_names(config: Any) -> None:
     groups = "data scorer policy method cluster tracking input actors answers checkpoint output run".split()
-    refuse_unknown(config, groups, "the configuration")
-    refuse_unknown(config["output"], ("dir",), "output")
-    refuse_unknown(config["run"], ("dry",), "run")
-    refuse_unknown(config["tracking"], ("enabled", "uri", "experiment", "run_name"), "tracking")
+    refuse_unknown(config, groups, "")
+    for kind, name in ((Output, "output"), (Dry, "run"), (Tracking, "tracking")):
+        built(kind, config[name], name)
 
 
 @hydra.main(version_base=None, config_path="pkg://conf", config_name="verify")

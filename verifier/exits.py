@@ -2,7 +2,9 @@
 
 import os
 import re
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -26,6 +28,12 @@ _CONFIGURATION_LIBRARIES = ("hydra.", "omegaconf.")
 _CONFIGURATION_ERROR = f"{ConfigurationError.__module__}.{ConfigurationError.__name__}"
 _OURS = (ConfigurationError, VerificationError)
 _RESUMES = "what is finished is kept, the same command resumes"
+
+
+def interrupt_on_sigterm() -> None:
+    """Let SIGTERM end a job as an interrupt does; to be called again after Ray has set a handler of its own."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def exit_status(job: Callable[[], object]) -> int:
@@ -90,6 +98,10 @@ def _hydra_sentence(message: str) -> str:
     ):
         group, name, options = choice.groups()
         return f"{group}={name} is no choice of {group}: choose one of {', '.join(options.split())}"
+    if missing := re.search(r"Missing mandatory value: \S+\s+full_key: (\S+)", message):
+        return f"{missing[1]} is not set: give {missing[1]}=…"
+    if override := re.match(r"LexerNoViableAltException: (.*)", message):
+        return f"the override {override[1]} cannot be read: write group=option or group.field=value"
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     return " ".join(lines[:2]) or "the configuration cannot be read"
 
@@ -120,6 +132,7 @@ def _quiet_hydra() -> Iterator[None]:
 def run_job(main: Callable[[], object]) -> None:
     """Run a Hydra entry point and ``sys.exit`` with its status; Hydra's own errors become sentences too."""
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # else Hydra prints a traceback and exits by itself
+    interrupt_on_sigterm()
     with _quiet_hydra():
         status = exit_status(main)
     sys.exit(status)

@@ -15,8 +15,8 @@ from verifier.grounding.answers import decided_answers
 from verifier.grounding.cited import Strictness
 from verifier.metrics import Metrics, measure_cells
 from verifier.pipeline.run import RUN_FILE, write_run
-from verifier.pipeline.storage import open_filesystem, write_text
-from verifier.report import report_pictures, write_report
+from verifier.pipeline.storage import exists, open_filesystem, write_text
+from verifier.report import REPORT_FILE, report_pictures, write_report
 from verifier.results import DECIDED_STATUS, scan_results
 from verifier.terminal import console, show_verdicts
 from verifier.tracking import Tracker, open_run
@@ -27,14 +27,14 @@ ANSWERS_FILE = "answers.parquet"
 def publish(run_dir: str, run: Mapping[str, Any], tracking: Mapping[str, Any]) -> None:
     """Write the report and track the run, once; print the verdicts and the locations."""
     metrics = run_metrics(run_dir)
-    published = run.get("published")
-    if published is None:
+    published, report = run.get("published"), f"{run_dir}/{REPORT_FILE}"
+    if published is None or not exists(report):
         published = _published(run_dir, run, tracking, metrics)
         write_run(run_dir, {**run, "published": published})
     show_verdicts(run["counts"], metrics)
     for note in run.get("notes", ()):
         console.print(f"note: {note}", style="yellow", markup=False)
-    console.print(f"results {run_dir}\nreport  {published['report']}\nMLflow  {published['mlflow']}", soft_wrap=True)
+    console.print(f"results {run_dir}\nreport  {report}\nMLflow  {published['mlflow']}", soft_wrap=True)
 
 
 def _published(
@@ -48,7 +48,7 @@ def _published(
             _track(tracker, run, metrics, report)
         if remote:
             upload(report, run_dir)
-    return {"report": f"{run_dir}/{report.name}", "mlflow": tracker.location}
+    return {"mlflow": tracker.location}
 
 
 def write_answers(run_dir: str, strictness: Strictness) -> None:
@@ -85,7 +85,7 @@ def _track(tracker: Tracker, run: Mapping[str, Any], metrics: Metrics | None, re
     flat |= {name: float(value) for name, value in timings.items()}
     scoring = timings.get("scoring_seconds")
     if scoring:
-        flat |= {f"{name}_per_second": run["this_session"][name] / scoring for name in ("claims", "pairs")}
+        flat |= {f"{name}_per_second": run["this_session"].get(name, 0) / scoring for name in ("claims", "pairs")}
     tracker.log_metrics(flat | (metrics.flat() if metrics else {}))
     files = run["input"]["inputs"]
     if files:

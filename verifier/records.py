@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import pydantic
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, Strict, StringConstraints, TypeAdapter
 
 from verifier.digests import canonical_json, sha256_json, sha256_text
 from verifier.errors import InputError
@@ -87,7 +87,7 @@ class Claim:
     claim_id: Text
     claim: Text
     evidence: tuple[Evidence, ...] = ()
-    requires_complete_set: bool = False
+    requires_complete_set: Annotated[bool, Strict()] = False
     label: str | None = None
     category: str | None = None
     document_id: str | None = None

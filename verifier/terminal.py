@@ -3,15 +3,19 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from verifier.metrics import STATUSES, Metrics
 from verifier.pipeline.dry import Estimate
 
+_LABEL = 60  # characters of a label
+LABELS_SHOWN = 40
 LOG_SECONDS = 10.0  # between two lines of a job whose output is no terminal
 
 console = Console(highlight=False)
@@ -111,8 +115,14 @@ def show_estimate(estimate: Estimate) -> None:
         table.add_column(name, justify="left" if name == "model" else "right")
     for model, figures in estimate.models.items():
         flops = f"{figures['flops']:.2e}" if "flops" in figures else "–"
-        table.add_row(model, *(f"{figures[name]:,.0f}" for name in names), flops)
+        table.add_row(shown_text(model), *(f"{figures[name]:,.0f}" for name in names), flops)
     console.print(table)
+
+
+def shown_text(text: str) -> Text:
+    """Anybody's text as it stands, without markup or control characters, and not too long."""
+    printable = "".join(character if character.isprintable() else "\ufffd" for character in text)
+    return Text(printable if len(printable) <= _LABEL else f"{printable[: _LABEL - 1]}…")
 
 
 def _show_metrics(metrics: Metrics) -> None:
@@ -122,9 +132,11 @@ def _show_metrics(metrics: Metrics) -> None:
     table.add_column("label")
     for status in statuses:
         table.add_column(status, justify="right")
-    for label, row in metrics.confusion.items():
-        table.add_row(label, *(f"{row.get(status, 0):,}" for status in statuses))
+    for label, row in islice(metrics.confusion.items(), LABELS_SHOWN):
+        table.add_row(shown_text(label), *(f"{row.get(status, 0):,}" for status in statuses))
     console.print(table)
+    if len(metrics.confusion) > LABELS_SHOWN:
+        console.print(f"and {len(metrics.confusion) - LABELS_SHOWN:,} labels more")
     binary = metrics.binary
     figures = {
         "accuracy": metrics.accuracy,

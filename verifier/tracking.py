@@ -35,6 +35,16 @@ NOT_IN_A_NAME = re.compile(r"[^\w\-. /]")  # what MLflow forbids in the name of 
 PASSWORD = re.compile(r"(?<=\w)://[^/\s@]+@")  # user and password of a URI
 
 
+@dataclass(frozen=True)
+class Tracking:
+    """Where a job is tracked: ``uri`` None is the local store, ``run_name`` None the run directory's name."""
+
+    enabled: bool = True
+    uri: str | None = None
+    experiment: str = "claim-verification"
+    run_name: str | None = None
+
+
 class Tracker:
     """What a job logs to; a store that fails never raises here. This one keeps nothing."""
 

@@ -18,7 +18,8 @@ def refuse_unknown(values: Iterable[str], known: Iterable[str], group: str) -> N
     names = list(known)
     for field in values:
         if field not in names:
-            raise ConfigurationError(f"{group}.{field} is no field of {group}: known are {', '.join(names)}")
+            where = f"{group}.{field} is no field of {group}" if group else f"{field} is no field of the configuration"
+            raise ConfigurationError(f"{where}: known are {', '.join(names)}")
 
 
 def refuse_unknown_arguments(factory: partial[Any], group: str) -> None:
@@ -35,6 +36,5 @@ def built(kind: type[T], values: Mapping[str, Any], name: str) -> T:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         field = ".".join([name, *(str(part) for part in first["loc"])])
-        raise ConfigurationError(
-            f"{field} is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
-        ) from error
+        message = f"{first['msg'][0].lower()}{first['msg'][1:]}".removeprefix("value error, ")
+        raise ConfigurationError(f"{field} is {first['input']!r}: {message}" if first["loc"] else message) from error

@@ -24,6 +24,24 @@ class Case:
     prepare: Callable[[Path], object] = lambda folder: None
 
 
+def _finished(folder: Path, **changes: object) -> None:
+    """What a finished run of another input leaves, but for its results."""
+    output = folder / "out"
+    output.mkdir()
+    run = {"status": "finished", "identity": {}, "input": {"inputs": []}, "counts": {}, **changes}
+    (output / "run.json").write_text(json.dumps(run))
+
+
+def _damaged(folder: Path) -> None:
+    (folder / "out").mkdir()
+    (folder / "out/run.json").write_text('{"status": "fini')
+
+
+def _results_in_the_way(folder: Path) -> None:
+    (folder / "out").mkdir()
+    (folder / "out/results").write_text("in the way")
+
+
 def _two_labels(folder: Path) -> None:
     save_tiny("bert", folder / "model", labels=("yes", "no"))
 
@@ -48,7 +66,7 @@ CASES = {
     "threshold too small": Case(("policy.contradiction_threshold=0.4",), ("policy.contradiction_threshold is 0.4",)),
     "threshold NaN": Case(("policy.entailment_threshold=nan",), ("policy.entailment_threshold is nan",)),
     "threshold text": Case(("policy.entailment_threshold=high",), ("policy.entailment_threshold is 'high'",)),
-    "unknown choice": Case(("scorer=nope",), ("scorer=nope", "cross_encoder, offline, recorded")),
+    "unknown choice": Case(("scorer=nope",), ("scorer=nope", "cross_encoder, ", "offline, recorded")),
     "no data.path": Case(("data=claims",), ("data.path",)),
     "no input file": Case(("data=claims", "data.path=nowhere.jsonl"), ("nowhere.jsonl does not exist", "path")),
     "no recorded file": Case(("scorer=recorded", "scorer.path=nowhere.jsonl"), ("scorer.path is nowhere.jsonl",)),
@@ -74,6 +92,23 @@ CASES = {
         (*FREE, *CLAIMS, "input.on_error=fail"), ("claims.jsonl:4", "claim is empty", "input.on_error=reject")
     ),
     "on_error misspelt": Case((*FREE, *CLAIMS, "input.on_error=stop"), ("input.on_error is 'stop'", "reject, fail")),
+    "no output.dir": Case((*FREE, *CLAIMS, "output.dir=''"), ("output.dir is empty",)),
+    "output.dir null": Case((*FREE, *CLAIMS, "output.dir=null"), ("output.dir is None",)),
+    "results is a file": Case((*FREE, *CLAIMS), ("out/results is a file",), prepare=_results_in_the_way),
+    "run.json damaged": Case((*FREE, *CLAIMS), ("run.json is damaged", "output.dir"), prepare=_damaged),
+    "another run": Case((*FREE, *CLAIMS), ("belongs to another run",), prepare=_finished),
+    "object store below 0": Case(("cluster.object_store_gb=-1",), ("cluster.object_store_gb is -1",)),
+    "no processors": Case(("cluster.num_cpus=0",), ("cluster.num_cpus is 0",)),
+    "processors NaN": Case(("actors.num_cpus=nan",), ("actors.num_cpus",)),
+    "tracking misspelt": Case(("tracking.enabled=maybe",), ("tracking.enabled is 'maybe'",)),
+    "rejects below 0": Case(("input.max_rejects=-1",), ("input.max_rejects is -1",)),
+    "not an override": Case(("foo bar",), ("foo bar", "group.field=value")),
+    "support where labels are asked": Case(
+        ("scorer=recorded_support", "scorer.path=claims.jsonl"), ("method=grounding", "three labels")
+    ),
+    "no members": Case(("actors.members=separate", "method=grounding"), ("scorer=ensemble",)),
+    "support threshold": Case(("method=grounding", "policy.threshold=2"), ("policy.threshold is 2",)),
+    "unknown strictness": Case(("answers.strictness=lax",), ("answers.strictness is 'lax'",)),
     "unknown form": Case((*FREE, *CLAIMS, "data.form=table"), ("'table'", "claims", "joined")),
 }
 

@@ -1,12 +1,14 @@
 """The job as a user runs it: the published assay, logical GPUs, and a scorer that fails midway."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.jobs.driver import FREE, REPOSITORY, run, run_json
-from tests.jobs.inputs import write_claims
+from tests.jobs.driver import FREE, REPOSITORY, run, run_json, started
+from tests.jobs.inputs import write_claims, write_lines
+from verifier.pipeline.storage import held
 from verifier.results import read_results, record_of
 
 ASSAYS = REPOSITORY.parent / "shared" / "data" / "claim-verifier"
@@ -45,6 +47,47 @@ def test_a_pair_without_a_score_costs_one_claim(tmp_path: Path) -> None:
     unscored = [row for row in rows.values() if row["outcome"] != "decided"]
     assert [(row["outcome"], row["error_code"]) for row in unscored] == [("unscored", "missing_score")]
     assert run_json(tmp_path / "out")["counts"]["unscored"] == 1
+
+
+def test_a_run_that_asks_no_model_and_labels_with_markup_are_published(tmp_path: Path) -> None:
+    rows = [{"claim_id": f"c{n}", "claim": "x", "evidence": [], "label": "[/foo]\x1b[2J"} for n in range(2)]
+    write_lines(tmp_path / "claims.jsonl", rows)
+    job = (*FREE, *CLAIMS, "output.dir=out", "tracking.enabled=true", "tracking.uri=sqlite:///mlflow.db")
+    status, out, errors = run(tmp_path, *job)
+    assert status == 0, errors
+    assert "[/foo]" in out and "\x1b" not in out and "report  out/report.html" in out
+    (tmp_path / "out").rename(tmp_path / "moved")
+    (tmp_path / "moved/report.html").unlink()
+    status, out, errors = run(tmp_path, *job, "output.dir=moved")
+    assert status == 0 and "report  moved/report.html" in out, errors
+    assert (tmp_path / "moved/report.html").is_file(), "a report that is gone is written again"
+    for path in (tmp_path / "moved/results").glob("*.parquet"):
+        path.unlink()
+    status, _, errors = run(tmp_path, *job, "output.dir=moved")
+    assert status == 2 and "has 0 of 2 claims" in errors, errors
+
+
+def test_a_run_directory_that_another_job_holds_is_refused(tmp_path: Path) -> None:
+    write_claims(tmp_path / "claims.jsonl", 2)
+    (tmp_path / "out").mkdir()
+    with held(str(tmp_path / "out")):
+        status, _, errors = run(tmp_path, *FREE, *CLAIMS, "output.dir=out")
+    assert status == 2 and "another job is at work in out" in errors, errors
+
+
+def test_sigterm_ends_a_run_as_an_interrupt_does(tmp_path: Path) -> None:
+    write_claims(tmp_path / "claims.jsonl", 400)
+    job = (*FREE, *CLAIMS, "output.dir=out", "checkpoint.max_rows_lost=40")
+    with started(tmp_path, *job, FREE_LOG=tmp_path / "log", FREE_DELAY=0.5) as driver:
+        while not (tmp_path / "log").exists():
+            assert driver.process.poll() is None, driver.errors()
+            time.sleep(0.1)
+        driver.process.terminate()
+        assert driver.process.wait(60) == 3, driver.errors()
+        assert "interrupted: what is finished is kept, the same command resumes" in driver.errors()
+    status, _, errors = run(tmp_path, *job)
+    assert status == 0, errors
+    assert read_results(tmp_path / "out")["row_id"].to_list() == list(range(400))
 
 
 def test_two_actors_share_two_logical_gpus(tmp_path: Path) -> None:

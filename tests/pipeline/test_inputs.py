@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.pipeline.runs import claim, rejects, work, write
+from verifier.errors import ConfigurationError
 from verifier.pipeline import sources
 from verifier.pipeline.prepare import InputSpec, prepare
 from verifier.schemas import claim_from_row
@@ -111,6 +112,30 @@ def joined_tables() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     evidence = [{"evidence_set": s, "reference": r, "text": f"text {r}"} for s, r in order]
     evidence += [{"evidence_set": "big", "reference": f"r{n}", "text": "x"} for n in range(70)]
     return claims, evidence
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[{"a": 1}]\n[{"a": 2}]', "data.format=jsonl"),
+        ('[{"a": 1}] left', "goes on after"),
+        ('[{"a": 1} {"a": 2}]', "no comma stands after item 1"),
+        ('[{"a": 1},]', "item 2 cannot be parsed"),
+        ('[,{"a": 1}]', "item 1 cannot be parsed"),
+        ('[{"a": 1}', "no comma"),
+    ],
+)
+def test_a_json_array_that_is_none_is_refused_whole(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "in.json").write_text(text)
+    with pytest.raises(ConfigurationError, match=says):
+        prepare(InputSpec("claims", str(tmp_path / "in.json")), str(tmp_path / "out"))
+
+
+def test_a_parquet_time_zone_that_nobody_knows_names_the_file(tmp_path: Path) -> None:
+    table = pa.table({"claim_id": ["c"], "_at": pa.array([0], pa.timestamp("s", tz="Bogus/Zone"))})
+    pq.write_table(table, tmp_path / "in.parquet")
+    with pytest.raises(ConfigurationError, match=r"in\.parquet cannot be read as parquet"):
+        prepare(InputSpec("claims", str(tmp_path / "in.parquet")), str(tmp_path / "out"))
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])

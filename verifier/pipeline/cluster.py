@@ -6,11 +6,13 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 import ray
 
 from verifier.errors import ConfigurationError
+from verifier.exits import interrupt_on_sigterm
 
 # Beside the actors: one processor for reading and writing, one for Ray's filter of finished rows on a resume.
 SPARE_CPUS = 2
@@ -34,6 +36,12 @@ class Cluster:
     num_cpus: int | None = None
     num_gpus: int | None = None
     object_store_gb: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("num_cpus", "object_store_gb"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ConfigurationError(f"cluster.{name} is {value}: a number above 0 expected, or null")
 
 
 @dataclass(frozen=True)
@@ -62,8 +70,8 @@ class ActorPool:
             )
         if self.batch_size < 1:
             raise ConfigurationError(f"actors.batch_size is {self.batch_size}: at least 1 expected")
-        if self.num_cpus < 0 or self.num_gpus < 0:
-            raise ConfigurationError("actors.num_cpus and actors.num_gpus must not be negative")
+        if not 0 <= self.num_cpus < inf or not 0 <= self.num_gpus < inf:
+            raise ConfigurationError("actors.num_cpus and actors.num_gpus must be numbers from 0 on")
 
 
 @contextmanager
@@ -72,6 +80,7 @@ def connected(cluster: Cluster) -> Iterator[None]:
     started_here = not ray.is_initialized()
     if started_here:
         _connect(cluster)
+        interrupt_on_sigterm()
     try:
         yield
     finally:

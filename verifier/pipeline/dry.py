@@ -12,7 +12,7 @@ import pyarrow.dataset as pads
 from numpy.typing import NDArray
 
 from verifier.pipeline.run import Progress, RunPlan, prepared_input
-from verifier.pipeline.storage import open_filesystem
+from verifier.pipeline.storage import check_writable, held, open_filesystem
 from verifier.protocol import Pair
 from verifier.records import Claim
 from verifier.schemas import claim_from_row
@@ -66,7 +66,9 @@ class Estimate:
 
 def estimate(plan: RunPlan, progress: Progress) -> Estimate:
     """Read the input and plan and tokenize the first round of every claim, batch by batch."""
-    prepared = prepared_input(plan, progress)
+    check_writable(plan.output_dir)
+    with held(plan.output_dir):
+        prepared = prepared_input(plan, progress)
     method = plan.method(plan.policy, "unresolved")
     sizers = {name: factory.func.sizer(**factory.keywords) for name, factory in _models(plan.scorer).items()}  # type: ignore[attr-defined]
     costs = {name: ModelCost(name, flops_per_token=sizer.flops_per_token) for name, sizer in sizers.items()}

@@ -5,6 +5,8 @@ writer that outlives its driver for a moment can leave a file without a mark, or
 """
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 
 import pyarrow as pa
@@ -12,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
+from verifier.errors import ConfigurationError
 from verifier.pipeline.storage import open_filesystem
 
 _PENDING = ".pending"
@@ -21,6 +24,12 @@ def finished_rows(run_dir: str) -> int:
     """Rows that the checkpoint marks as finished."""
     filesystem, root = open_filesystem(run_dir)
     return sum(_footer(filesystem, path).num_rows for path in _marks(filesystem, root).values())
+
+
+def written_rows(run_dir: str) -> int:
+    """Rows of ``results/``."""
+    filesystem, root = open_filesystem(run_dir)
+    return sum(_footer(filesystem, path).num_rows for path in _parquet(filesystem, f"{root}/results"))
 
 
 def drop_leftovers(run_dir: str, claims: int) -> list[str]:
@@ -87,7 +96,7 @@ def _parquet(filesystem: pafs.FileSystem, folder: str) -> list[str]:
 
 
 def _footer(filesystem: pafs.FileSystem, path: str) -> pq.FileMetaData:
-    with filesystem.open_input_file(path) as file:
+    with _readable(path), filesystem.open_input_file(path) as file:
         return pq.read_metadata(file)
 
 
@@ -101,8 +110,18 @@ def _column(filesystem: pafs.FileSystem, path: str, name: str) -> pa.ChunkedArra
 
 
 def _table(filesystem: pafs.FileSystem, path: str, columns: list[str] | None = None) -> pa.Table:
-    with filesystem.open_input_file(path) as file:
+    with _readable(path), filesystem.open_input_file(path) as file:
         return pq.read_table(file, columns=columns)
+
+
+@contextmanager
+def _readable(path: str) -> Iterator[None]:
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        raise ConfigurationError(
+            f"{path} is damaged: delete results and checkpoint of this run directory and run again"
+        ) from error
 
 
 def _replace(filesystem: pafs.FileSystem, path: str, table: pa.Table) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from typing import Any, Literal
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from verifier.errors import ConfigurationError, InputError, LimitError
@@ -125,8 +127,13 @@ def _failed(first_reject: str) -> ConfigurationError:
 
 
 def _is_whole(filesystem: pafs.FileSystem, root: str, summary: PrepareSummary) -> bool:
-    infos = filesystem.get_file_info([f"{root}/work/part-{n:05d}.parquet" for n in range(summary.work_files)])
-    return all(info.type == pafs.FileType.File for info in infos)
+    try:
+        for number in range(summary.work_files):
+            with filesystem.open_input_file(f"{root}/work/part-{number:05d}.parquet") as file:
+                pq.read_metadata(file)
+    except (OSError, pa.ArrowInvalid):
+        return False
+    return True
 
 
 def _clear(filesystem: pafs.FileSystem, root: str) -> None:

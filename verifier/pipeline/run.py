@@ -11,16 +11,16 @@ from typing import Any
 
 import polars as pl
 
-from verifier.errors import ConfigurationError, LimitError, VerificationError
+from verifier.errors import ConfigurationError, LimitError
 from verifier.pipeline.actor import COUNTERS
 from verifier.pipeline.cluster import ActorPool, Cluster, check_room, connected
 from verifier.pipeline.identity import refuse_another_run
-from verifier.pipeline.leftovers import drop_leftovers, finished_rows, forget_unscored
+from verifier.pipeline.leftovers import drop_leftovers, finished_rows, forget_unscored, written_rows
 from verifier.pipeline.members import members_of
 from verifier.pipeline.meter import Meter, Totals, watched
 from verifier.pipeline.prepare import prepare
 from verifier.pipeline.sources import InputSpec
-from verifier.pipeline.storage import check_writable, open_filesystem, read_text, write_text
+from verifier.pipeline.storage import check_writable, held, open_filesystem, read_text, write_text
 from verifier.pipeline.summary import PrepareSummary
 from verifier.pipeline.verify import run_verify
 from verifier.results import DECIDED_STATUS, scan_results
@@ -45,6 +45,10 @@ class InputLimits:
     on_error: str = "reject"
     max_rejects: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.max_rejects is not None and self.max_rejects < 0:
+            raise ConfigurationError(f"input.max_rejects is {self.max_rejects}: a number from 0 on expected, or null")
+
 
 @dataclass(frozen=True)
 class Checkpointing:
@@ -55,6 +59,24 @@ class Checkpointing:
     def __post_init__(self) -> None:
         if self.max_rows_lost < 1:
             raise ConfigurationError(f"checkpoint.max_rows_lost is {self.max_rows_lost}: at least 1 claim expected")
+
+
+@dataclass(frozen=True)
+class Output:
+    """The run directory, a path or URI."""
+
+    dir: str
+
+    def __post_init__(self) -> None:
+        if not self.dir.strip():
+            raise ConfigurationError("output.dir is empty: name a folder or a URI")
+
+
+@dataclass(frozen=True)
+class Dry:
+    """Whether a run is only estimated."""
+
+    dry: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,16 +121,23 @@ def execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
     A finished run is left as it is. Raises ConfigurationError before any model is loaded where the plan cannot
     work or the run directory belongs to another one.
     """
+    check_writable(plan.output_dir)
+    with held(plan.output_dir):
+        return _execute(plan, progress)
+
+
+def _execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
     identity = {"scorer": plan.scorer_identity, "policy": plan.policy.model_dump(mode="json"), **_settings(plan)}
     run = read_run(plan.output_dir)
     if run is not None:
         refuse_another_run(run["identity"], identity, plan.output_dir)
-    if run is None or run["status"] != "finished" or run["counts"].get("unscored"):
-        check_writable(plan.output_dir)
     started = time.perf_counter()
     prepared = prepared_input(plan, progress)
+    if run is not None:
+        _refuse_another_input(run["input"], asdict(prepared), plan.output_dir)
     unscored = forget_unscored(plan.output_dir) if run is not None and run.get("counts", {}).get("unscored", 1) else 0
     if run is not None and run["status"] == "finished" and not unscored:
+        _check_whole(plan.output_dir, prepared.claims)
         return run
     run = _begun(plan, identity, prepared, time.perf_counter() - started)
     write_run(plan.output_dir, run)
@@ -135,7 +164,14 @@ def read_run(run_dir: str) -> dict[str, Any] | None:
     """The content of a run directory's ``run.json``, None where there is none."""
     filesystem, root = open_filesystem(run_dir)
     text = read_text(filesystem, f"{root}/{RUN_FILE}")
-    return None if text is None else json.loads(text)
+    if text is None:
+        return None
+    try:
+        run: dict[str, Any] = json.loads(text)
+        run["identity"], run["input"]["inputs"], run["status"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(f"{run_dir}/{RUN_FILE} is damaged: use another output.dir") from error
+    return run
 
 
 def write_run(run_dir: str, run: Mapping[str, Any]) -> None:
@@ -149,6 +185,23 @@ def _settings(plan: RunPlan) -> dict[str, Any]:
     """The scorer's settings that could change a result; devices and batch sizes could not."""
     settings = _plain_settings(plan.scorer)
     return {"method": plan.method_name, "scorer_settings": settings}
+
+
+def _refuse_another_input(before: Mapping[str, Any], now: Mapping[str, Any], run_dir: str) -> None:
+    """Raise ConfigurationError where a run was made from files of other content than those that are prepared now."""
+    digests = [[file["sha256"] for file in summary["inputs"]] for summary in (before, now)]
+    if digests[0] != digests[1]:
+        raise ConfigurationError(f"{run_dir} belongs to another input: use another output.dir")
+
+
+def _check_whole(run_dir: str, claims: int) -> None:
+    """Raise ConfigurationError where the results of a finished run are no longer all there."""
+    rows = written_rows(run_dir)
+    if rows != claims:
+        raise ConfigurationError(
+            f"{run_dir}/results has {rows} of {claims} claims, though the run was finished:"
+            f" delete {run_dir}/results, checkpoint and {RUN_FILE} to verify them again, or use another output.dir"
+        )
 
 
 def _plain_settings(factory: partial[Any]) -> dict[str, Any]:
@@ -226,7 +279,7 @@ def _finished(run_dir: str, run: dict[str, Any], prepared: PrepareSummary, done:
         .row(0)
     )
     if (written, distinct) != (prepared.claims, prepared.claims):
-        raise VerificationError(
+        raise ConfigurationError(
             f"{run_dir}/results has {written} rows of {distinct} claims where {prepared.claims} were to be verified:"
             " delete its results and checkpoint and run again"
         )

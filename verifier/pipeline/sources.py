@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import logging
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 MAX_ROW_BYTES = 256 << 20  # a longer line is a reject and not a reason to run out of memory
 RAW_BYTES = 64 << 10  # of a rejected row's text that is kept
+_JSON_SPACE = re.compile(r"[ \t\r\n]*+")
 _LINE_BITS = 40  # a place is the file's number and the line's, packed in 63 bits
 _SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".parquet": "parquet", ".pq": "parquet"}
 
@@ -121,7 +123,7 @@ def read_rows(files: Sequence[InputFile], batch_rows: int) -> Iterator[Row]:
                 yield row
         except FileNotFoundError as error:
             raise ConfigurationError(f"{file.path} does not exist; check the path") from error
-        except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+        except (OSError, EOFError, KeyError, zlib.error, pa.ArrowException) as error:  # KeyError: an unknown time zone
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise ConfigurationError(f"{file.path} cannot be read as {file.kind}: {reason}") from error
 
@@ -198,19 +200,30 @@ def _lines(stream: io.BufferedReader) -> Iterator[tuple[int, Row]]:
 def _array_rows(file: InputFile, content: bytes) -> Iterator[tuple[int, Row]]:
     """The items of a JSON array as the bytes they stand in, so that one bad item is one reject."""
     text = content.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
-    decoder, position, number = json.JSONDecoder(), text.index("[") + 1, 0
-    while True:
-        while text[position : position + 1] in (" ", "\t", "\r", "\n", ","):
-            position += 1
-        if text[position : position + 1] == "]":
-            return
+    decoder, number = json.JSONDecoder(), 0
+    position = _after_space(text, text.index("[") + 1)
+    while text[position : position + 1] != "]" or number:
         number += 1
         try:
             _, end = decoder.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
             raise ConfigurationError(f"{file.path} is not a JSON array: item {number} cannot be parsed") from error
         yield number, Row(0, raw=text[position:end].encode(errors="surrogateescape"))
-        position = end
+        position = _after_space(text, end)
+        if text[position : position + 1] == "]":
+            break
+        if text[position : position + 1] != ",":
+            raise ConfigurationError(f"{file.path} is not a JSON array: no comma stands after item {number}")
+        position = _after_space(text, position + 1)
+    if _after_space(text, position + 1) < len(text):
+        raise ConfigurationError(
+            f"{file.path} goes on after its JSON array: rows that stand one a line want data.format=jsonl"
+        )
+
+
+def _after_space(text: str, position: int) -> int:
+    space = _JSON_SPACE.match(text, position)
+    return space.end() if space else position
 
 
 def _registered(file: InputFile, content: bytes) -> Iterator[tuple[int, Row]]:

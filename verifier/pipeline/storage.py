@@ -1,5 +1,6 @@
 """Paths through pyarrow filesystems: local, s3:// and gs:// read and write alike."""
 
+import fcntl
 import re
 import shutil
 import tempfile
@@ -11,6 +12,8 @@ from pyarrow import ArrowInvalid
 from pyarrow import fs as pafs
 
 from verifier.errors import ConfigurationError
+
+_FOLDERS = ("work", "results", "rejects", "checkpoint")
 
 
 def open_filesystem(path: str) -> tuple[pafs.FileSystem, str]:
@@ -85,6 +88,12 @@ def delete_files(filesystem: pafs.FileSystem, folder: str, name: str) -> None:
             filesystem.delete_file(info.path)
 
 
+def exists(path: str) -> bool:
+    """Whether a file or folder is there."""
+    filesystem, inside = open_filesystem(path)
+    return bool(filesystem.get_file_info(inside).type != pafs.FileType.NotFound)
+
+
 def read_text(filesystem: pafs.FileSystem, path: str) -> str | None:
     """The text of a small file, or None where there is none."""
     if filesystem.get_file_info(path).type != pafs.FileType.File:
@@ -112,10 +121,33 @@ def check_writable(run_dir: str) -> None:
         filesystem.create_dir(root, recursive=True)
         write_text(filesystem, probe, "")
         filesystem.delete_file(probe)
+        for info in filesystem.get_file_info([f"{root}/{folder}" for folder in _FOLDERS]):
+            if info.type == pafs.FileType.File:
+                raise NotADirectoryError(f"{info.path} is a file and no folder")
     except OSError as error:
         raise ConfigurationError(
             f"output.dir is {run_dir}, which cannot be written to: {_first_line(error)}: name another folder"
         ) from error
+
+
+@contextmanager
+def held(run_dir: str) -> Iterator[None]:
+    """Hold a local run directory for one job while the block runs; ConfigurationError where another one holds it.
+
+    The lock ends with the process, however that ends. An object store has none.
+    """
+    filesystem, root = open_filesystem(run_dir)
+    if not is_local(filesystem):
+        yield
+        return
+    with (Path(root) / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ConfigurationError(
+                f"another job is at work in {run_dir}: wait until it is done, or use another output.dir"
+            ) from error
+        yield
 
 
 @contextmanager

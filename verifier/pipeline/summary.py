@@ -72,7 +72,7 @@ def load_summary(filesystem: pafs.FileSystem, root: str) -> PrepareSummary | Non
     try:
         return _SUMMARY.validate_json(text)
     except pydantic.ValidationError as error:
-        raise ConfigurationError(f"{root}/{NAME} is not of this version; use another output.dir") from error
+        raise ConfigurationError(f"{root}/{NAME} is damaged or of another version: use another output.dir") from error
 
 
 def save_summary(filesystem: pafs.FileSystem, root: str, summary: PrepareSummary) -> None:

@@ -16,9 +16,9 @@ from verifier.report.examples import pick_examples, read_examples
 from verifier.report.figures import gather
 from verifier.report.pictures import COLOURS, confusion_picture, scores_picture, verdicts_picture
 
-__all__ = ["report_pictures", "write_report"]
+__all__ = ["REPORT_FILE", "report_pictures", "write_report"]
 
-PICTURES = "pictures"
+REPORT_FILE, PICTURES = "report.html", "pictures"
 THRESHOLDS = {"entailment": "entailment_threshold", "contradiction": "contradiction_threshold", "support": "threshold"}
 PASSWORD = re.compile(r"://[^/\s@\"]+@")
 
@@ -65,7 +65,7 @@ def write_report(run_dir: str | Path, out_dir: str | Path | None = None) -> Path
         path.unlink(missing_ok=True)  # no picture of an earlier report beside a new one
         if png:
             path.write_bytes(png)
-    report = out / "report.html"
+    report = out / REPORT_FILE
     report.write_text(page, encoding="utf-8")
     return report
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from verifier.results import parquet_files, scan_results
+from verifier.results import DECIDED_STATUS, parquet_files, scan_results
 
 EACH = 2  # of one label and status
 UNLABELLED = 4  # of one status, where nothing has a label
@@ -27,7 +27,8 @@ class Picked:
 
 def pick_examples(run_dir: str | Path, also: Sequence[int] = ()) -> Picked:
     """Choose the first rows of every (label, status), by row_id, and the rows in ``also``."""
-    rows = scan_results(run_dir).select("row_id", "label", pl.coalesce("status", "outcome").alias("verdict"))
+    decided = scan_results(run_dir).with_columns(DECIDED_STATUS)
+    rows = decided.select("row_id", "label", pl.coalesce("status", "outcome").alias("verdict"))
     cells = (
         rows.group_by("label", "verdict")
         .agg(pl.col("row_id").bottom_k(UNLABELLED).sort())
@@ -49,13 +50,18 @@ def read_examples(run_dir: str | Path, row_ids: Sequence[int]) -> dict[str, list
     work = _read_work(run_dir, row_ids)
     by_verdict: dict[str, list[dict[str, Any]]] = {}
     for row in frame.iter_rows(named=True):
-        by_verdict.setdefault(row["status"] or row["outcome"], []).append(_example(row, work.get(row["row_id"], {})))
+        verdict = row["status"] if row["outcome"] == "decided" else row["outcome"]
+        by_verdict.setdefault(verdict, []).append(_example(row, work.get(row["row_id"], {})))
     return by_verdict
 
 
 def _example(row: Mapping[str, Any], work: Mapping[str, Any]) -> dict[str, Any]:
     record = row["record"] or {}
-    supporting, refuting = record.get("supporting_group") or [], record.get("refuting_group") or []
+    references = {item["memory_id"]: item["reference"] for item in work.get("evidence") or []}
+    supporting, refuting = (
+        [references.get(name, name) for name in record.get(f"{role}_group") or []]
+        for role in ("supporting", "refuting")
+    )
     scores = sorted(
         record.get("group_scores") or [],
         key=lambda score: max(score["entailment"], score["contradiction"]),
@@ -70,14 +76,15 @@ def _example(row: Mapping[str, Any], work: Mapping[str, Any]) -> dict[str, Any]:
     passages.sort(key=lambda passage: passage["role"] is None)  # stable: the deciding ones first
     return {
         **{name: row[name] for name in ("row_id", "claim_id", "label", "category", "document_id", "seconds")},
-        "claim": record.get("claim") or work.get("claim") or "",
-        "error": f"{row['error_code']}: {row['error_message']}" if row["error_code"] else None,
+        "claim": _cut(record.get("claim") or work.get("claim") or ""),
+        "error": _cut(f"{row['error_code']}: {row['error_message']}") if row["error_code"] else None,
         "supporting_group": supporting,
         "refuting_group": refuting,
         "supporting_basis": record.get("supporting_basis"),
         "refuting_basis": record.get("refuting_basis"),
         "limitations": record.get("limitations") or [],
         "scores": scores[:SCORES_SHOWN],
+        "support": row["support"],
         "pairs": len(row["pairs"] or []),
         "windowed": row["premises_windowed"],
         "truncated": row["premises_truncated"],

@@ -20,6 +20,8 @@ SCORE_COLOURS = {"entailment": "#009E73", "contradiction": "#D55E00"}
 INK = "#222222"
 BLUE = "#0072B2"
 
+LABELS_SHOWN = 40  # rows of the confusion matrix; more would be no picture
+
 
 def verdicts_picture(verdicts: Mapping[str, int]) -> bytes | None:
     """Bars of how many claims became what; nothing for no claims."""
@@ -64,8 +66,8 @@ def confusion_picture(confusion: Mapping[str, Mapping[str, int]]) -> bytes | Non
     """Labels against statuses, coloured by share of the label; nothing for no labelled claims."""
     if not confusion:
         return None
-    labels, statuses = list(confusion), list(next(iter(confusion.values())))
-    counts = np.array([[row[status] for status in statuses] for row in confusion.values()], dtype=float)
+    labels, statuses = list(confusion)[:LABELS_SHOWN], list(next(iter(confusion.values())))
+    counts = np.array([[confusion[label][status] for status in statuses] for label in labels], dtype=float)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     figure = Figure(figsize=(6.4, 1.3 + 0.45 * len(labels)), layout="constrained")
     axes = figure.subplots()
