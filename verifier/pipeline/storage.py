@@ -140,7 +140,7 @@ def held(run_dir: str) -> Iterator[None]:
     if not is_local(filesystem):
         yield
         return
-    with (Path(root) / "lock").open("w") as file:
+    with (Path(root) / "lock").open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
