@@ -155,7 +155,7 @@ def test_everything_rejected(tmp_path: Path) -> None:
 def test_scores_of_the_grounding_kind_and_cuts(tmp_path: Path) -> None:
     claim = make_claim(0)
     pairs = tuple(
-        ScoredPair("window", ("a",), "p", "h", {"support": value, "cosine": 1.0}, 0, 2, True)
+        ScoredPair("joined", ("a",), "p", "h", {"support": value, "cosine": 1.0}, 0, 2, True)
         for value in (0.0, 0.5, 1.0)
     )
     rows = [row_of(claim, Outcome(make_outcome(claim, Status.SUPPORTED, (0.9, 0.0)).verification, pairs), 0)]

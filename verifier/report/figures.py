@@ -126,7 +126,7 @@ def _categories(cells: pl.DataFrame) -> list[Category]:
 
 def _histograms(run_dir: str | Path) -> dict[str, list[int]]:
     """Of single pairs where the method asks for such, of all pairs where it does not."""
-    pairs = scan_pairs(run_dir).filter(pl.col("kind").is_in(["group", "localized"]).not_())
+    pairs = scan_pairs(run_dir).filter(pl.col("kind").is_in(["group", "localized", "window"]).not_())
     counts = (
         pairs.select(SCORES)
         .unpivot(variable_name="score")
