@@ -9,14 +9,25 @@ from typing import Any
 import pytest
 
 from tests.jobs.driver import environment
+from verifier.bench import families
+from verifier.bench.families import measure_families
 from verifier.bench.figures import Figure
 from verifier.bench.planning import measure_planning
 from verifier.bench.scorers import FreeScorer, MemoScorer, free_triple
 
-TINY = (
-    "vocab_size: 5000, hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 2, intermediate_size: 32,"
-    " position_buckets: 8"
-)
+TINY_SHAPE = {
+    "vocab_size": 5000,
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "position_buckets": 8,
+}
+TINY = ", ".join(f"{name}: {size}" for name, size in TINY_SHAPE.items())  # in Hydra's words
+FAMILIES = {
+    *("cross_encoder", "nli", "factcg", "hhem", "minicheck_roberta", "minicheck_deberta"),
+    *("minicheck_flan_t5", "minicheck_flan_t5_premise_hypothesis"),
+}
 
 
 def bench(folder: Path, *overrides: str) -> tuple[int, str, str]:
@@ -82,7 +93,27 @@ def test_whole_runs_are_measured_and_written_down(tmp_path: Path) -> None:
 def test_an_unknown_part_is_one_sentence(tmp_path: Path) -> None:
     status, _, errors = bench(tmp_path, "bench.parts=[planing]")
     assert status == 2
-    assert "known are planning, ceiling, growth" in errors
+    assert "known are planning, ceiling, growth, families" in errors
+
+
+def test_both_sides_of_the_families_part_give_equal_probabilities(tmp_path: Path) -> None:
+    part = measure_families(str(tmp_path / "scratch"), rounds=2, claims=8, shape=TINY_SHAPE, target=0.0)
+    measured = part.details["families"]
+    assert set(measured) == FAMILIES
+    for name, sides in measured.items():
+        assert sides["difference"] <= 1e-5 < sides["spread"], name  # else no prompt could be told from another
+        assert sides["scorer_tokens"] == sides["loop_tokens"], name
+    assert {figure.name.partition("/")[0] for figure in part.figures} == FAMILIES
+    assert all(figure.met for figure in part.figures if figure.target)
+    assert len(part.notes) == 1
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_answers_to_other_prompts_show_in_the_families_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(families, "_FAMILIES", {"factcg": families._FAMILIES["factcg"]._replace(document=str.upper)})
+    part = measure_families(str(tmp_path), rounds=1, claims=8, shape=TINY_SHAPE)
+    assert part.notes[-1] == "PROBABILITIES DIFFER: factcg"
+    assert [figure.name for figure in part.figures if figure.met is False] == ["factcg/max_difference"]
 
 
 def test_free_scorers_agree_with_each_other() -> None:

@@ -1,1 +1,1 @@
-"""The benchmark's measuring code: planning beside the published package, a run beside its ceiling, growth."""
+"""The benchmark's measuring code: planning beside the published package, runs and families beside ceilings, growth."""

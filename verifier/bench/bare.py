@@ -1,22 +1,26 @@
-"""The ceiling: nothing but the model, over pairs that are tokenized, sorted and batched beforehand."""
+"""The ceiling: nothing but the model, over prompts that are tokenized, sorted and batched beforehand."""
 
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from transformers.utils.logging import disable_progress_bar
 
 from verifier.scorers.batching import token_batches
+from verifier.scorers.tokenization import Prompt
+
+Forward = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 # What Ray gives its workers: on a busy machine both sides must stand in the same queue.
 _NICENESS = int(os.environ.get("RAY_worker_niceness", "15"))  # noqa: SIM112  (its name in Ray)
-
-Pairs = Sequence[tuple[str, str]]
 
 
 def bare_loop(model: str, pairs_file: str, threads: int, token_budget: int) -> dict[str, float]:
@@ -33,36 +37,66 @@ def bare_loop(model: str, pairs_file: str, threads: int, token_budget: int) -> d
     disable_progress_bar()  # type: ignore[no-untyped-call]
     torch.set_num_threads(threads)
     network: Any = AutoModelForSequenceClassification.from_pretrained(model, dtype=torch.float32).eval()
-    asked = [json.loads(line) for line in Path(pairs_file).read_text(encoding="utf-8").splitlines()]
-    batches, tokens, cells, longest = _tokenized(model, asked, token_budget)
+    lines = Path(pairs_file).read_text(encoding="utf-8").splitlines()
+    asked = [(premise, hypothesis) for premise, hypothesis in map(json.loads, lines)]
+    batches = tokenized(AutoTokenizer.from_pretrained(model), asked, token_budget)
     loaded, cpu = time.perf_counter(), time.process_time()
-    pairs = 0
-    with torch.inference_mode():
-        for ids, mask in batches:
-            pairs += len(torch.softmax(network(input_ids=ids, attention_mask=mask).logits.float(), dim=-1))
+    outputs = probabilities(lambda ids, mask: network(input_ids=ids, attention_mask=mask).logits, batches)
     return {
         "seconds": time.perf_counter() - loaded,
         "cpu_seconds": time.process_time() - cpu,
         "load_seconds": loaded - started,
-        "pairs": pairs,
-        "batches": len(batches),
-        "tokens": tokens,
-        "longest": longest,
-        "padding_share": 1 - tokens / cells,
+        "pairs": sum(map(len, outputs)),
+        "batches": len(batches.inputs),
+        "tokens": batches.tokens,
+        "longest": batches.longest,
+        "padding_share": batches.padding_share,
         "threads": torch.get_num_threads(),
     }
 
 
-def _tokenized(
-    model: str, pairs: Pairs, token_budget: int
-) -> tuple[list[tuple[torch.Tensor, torch.Tensor]], int, int, int]:
-    """Batches of ids and masks, their tokens, their cells (padding included) and the longest pair."""
-    tokenizer: Any = AutoTokenizer.from_pretrained(model)
-    rows = tokenizer([premise for premise, _ in pairs], [hypothesis for _, hypothesis in pairs])["input_ids"]
+def probabilities(forward: Forward, batches: "Batches") -> list[torch.Tensor]:
+    """The loop: the softmax of each batch's logits, of shape (batch, columns).
+
+    Args:
+        forward: ids and mask, each of shape (batch, longest), to logits of shape (batch, columns).
+        batches: what to run it over.
+    """
+    with torch.inference_mode():
+        return [torch.softmax(forward(ids, mask).float(), dim=-1) for ids, mask in batches.inputs]
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Tokenized prompts, cut into batches.
+
+    Attributes:
+        inputs: ids and mask of each batch, both of shape (batch, longest).
+        indices: the prompts of each batch.
+        tokens: of all prompts.
+        cells: the same, padding included.
+        longest: tokens of the longest prompt.
+    """
+
+    inputs: Sequence[tuple[torch.Tensor, torch.Tensor]]
+    indices: Sequence[NDArray[np.int64]]
+    tokens: int
+    cells: int
+    longest: int
+
+    @property
+    def padding_share(self) -> float:
+        """Padding among the tokens."""
+        return 1 - self.tokens / self.cells
+
+
+def tokenized(tokenizer: Any, prompts: Sequence[Prompt], token_budget: int) -> Batches:
+    """The prompts, one text or a pair of texts each, in batches of at most ``token_budget`` tokens, longest first."""
+    rows = tokenizer(list(prompts))["input_ids"]
     lengths = [len(row) for row in rows]
-    batches, cells = [], 0
-    for indices in token_batches(lengths, token_budget):
-        padded = tokenizer.pad({"input_ids": [rows[index] for index in indices]}, return_tensors="pt")
-        batches.append((padded["input_ids"], padded["attention_mask"]))
-        cells += padded["input_ids"].numel()
-    return batches, sum(lengths), cells, max(lengths)
+    indices = token_batches(lengths, token_budget)
+    inputs = []
+    for batch in indices:
+        padded = tokenizer.pad({"input_ids": [rows[index] for index in batch]}, return_tensors="pt")
+        inputs.append((padded["input_ids"], padded["attention_mask"]))
+    return Batches(inputs, indices, sum(lengths), sum(ids.numel() for ids, _ in inputs), max(lengths))
