@@ -93,7 +93,7 @@ def test_sigterm_ends_a_run_as_an_interrupt_does(tmp_path: Path) -> None:
 def test_two_actors_share_two_logical_gpus(tmp_path: Path) -> None:
     write_claims(tmp_path / "claims.jsonl", 120)
     settings = {"FREE_LOG": tmp_path / "log", "FREE_DELAY": 0.2, "FREE_LOADED": tmp_path / "loaded"}
-    gpus = ("cluster.num_gpus=2", "actors.num_gpus=1", "actors.max_size=2", "actors.min_size=2")
+    gpus = ("cluster.num_gpus=2", "actors.num_gpus=1", "actors.num_cpus=1", "actors.max_size=2", "actors.min_size=2")
     status, _, errors = run(
         tmp_path, *FREE, *CLAIMS, *gpus, "output.dir=out", "checkpoint.max_rows_lost=20", **settings
     )
