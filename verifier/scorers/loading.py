@@ -1,6 +1,7 @@
 """Loading a model of the `transformers` library from a hub or a directory: safetensors only, no remote code."""
 
 import hashlib
+import logging
 import re
 import warnings
 from collections.abc import Callable, Mapping
@@ -14,6 +15,9 @@ from transformers.utils.hub import cached_file
 from verifier.errors import ConfigurationError
 
 TooLong = Literal["window", "truncate", "reject"]
+
+# Each retry of a hub that is not there would be a warning; the error says it once.
+logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 # A tokenizer without a limit of its own reports 1e30.
