@@ -41,13 +41,22 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("ΟΔΟΣ")[0][-1]
     'σ'
     """
-    pieces = _BORDER.split(unicodedata.normalize("NFC", text))
-    return [_lower(piece) for piece in pieces if _ALPHANUMERIC.search(piece)]
+    return [token for piece in word_pieces(text) if (token := token_of(piece))]
 
 
-def _lower(token: str) -> str:
+def word_pieces(text: str) -> list[str]:
+    """``text`` after NFC, cut at every UAX 29 word border; nothing is left out."""
+    pieces: list[str] = _BORDER.split(unicodedata.normalize("NFC", text))
+    return pieces
+
+
+def token_of(piece: str) -> str:
+    """The token of one piece, an empty text where it holds no alphanumeric character."""
+    # Whatever isalnum accepts holds one; most pieces are words or spaces and need no search.
+    if not piece.isalnum() and (piece.isspace() or not _ALPHANUMERIC.search(piece)):
+        return ""
     # str.lower() looks at context for one letter only: a final capital sigma.
-    return "".join(map(str.lower, token)) if "Σ" in token else token.lower()
+    return "".join(map(str.lower, piece)) if "Σ" in piece else piece.lower()
 
 
 class PlanIdf:
@@ -83,8 +92,8 @@ def lexical_coverage(claim_tokens: Sequence[str], span_tokens: Sequence[str], id
     >>> idf = PlanIdf([["alpha", "beta", "gamma"]])
     >>> lexical_coverage(["alpha", "beta"], ["alpha", "beta", "gamma"], idf)
     1.0
-    >>> lexical_coverage(["beta", "beta"], ["beta", "gamma"], idf)
-    0.5
+    >>> lexical_coverage(["beta", "beta"], ["beta", "gamma"], idf), lexical_coverage(["beta"] * 2, ["beta"] * 3, idf)
+    (0.5, 1.0)
     """
     held = Counter(span_tokens)
     # Sorted, so that the last bits do not depend on the order of words.
@@ -107,8 +116,8 @@ def numeric_atoms(tokens: Iterable[str]) -> list[str]:
     ['2026', '3', '5']
     >>> numeric_atoms(tokenize("5 March 2026"))
     ['5', '3', '2026']
-    >>> numeric_atoms(tokenize("500 500.0 0500 1,000 1e3 5pm"))
-    ['500', '500', '500', '1000', '1000']
+    >>> numeric_atoms(tokenize('500 500.0 0500 "500" 1,000 1e3 5pm'))
+    ['500', '500', '500', '500', '1000', '1000']
     """
     return [atom for token in tokens for atom in _atoms_of(token)]
 
@@ -163,11 +172,13 @@ def _clamp01(value: float) -> float:
     return min(max(value, 0.0), 1.0)
 
 
-def pair_score(cos: float, lex: float, beta: float = DEFAULT_BETA, gate_tripped: bool = False) -> float:
-    """The fused score of a (claim, span) pair, capped as a whole at 0.2 when the numeric gate tripped.
+def pair_score(
+    cos: float, lex: float, beta: float = DEFAULT_BETA, gate_tripped: bool = False, cap: float = GATED_SCORE_CAP
+) -> float:
+    """The fused score of a (claim, span) pair, capped as a whole at ``cap`` when the numeric gate tripped.
 
-    >>> pair_score(1.0, 1.0, 0.65, True), pair_score(1.0, 1.0, 0.65, False)
-    (0.2, 1.0)
+    >>> pair_score(1.0, 1.0, 0.65, True), pair_score(1.0, 1.0, 0.65, False), pair_score(0.1, 0.1, 0.65, True)
+    (0.2, 1.0, 0.1)
     """
     fused = fuse(cos, lex, beta)
-    return min(fused, GATED_SCORE_CAP) if gate_tripped else fused
+    return min(fused, cap) if gate_tripped else fused

@@ -36,11 +36,12 @@ class CallFailed(Exception):
         self.retry_after = retry_after
 
 
-def failure(error: Exception, key_name: str | None) -> CallFailed | VerificationError:
+def failure(error: Exception, key_name: str | None, group: str = "scorer") -> CallFailed | VerificationError:
     """What an exception of LiteLLM means; a VerificationError is one that every later call would meet too.
 
-    ``key_name`` is the environment variable that holds the key, None where LiteLLM looks for it by its own rule.
-    The result keeps no reference to ``error``, whose text and traceback can hold the key.
+    ``key_name`` is the environment variable that holds the key, None where LiteLLM looks for it by its own rule;
+    ``group`` is the configuration group that messages name. The result keeps no reference to ``error``, whose text
+    and traceback can hold the key.
     """
     status = getattr(error, "status_code", None)
     causes = [type(cause) for cause in _chain(error)]
@@ -51,12 +52,12 @@ def failure(error: Exception, key_name: str | None) -> CallFailed | Verification
     if status == 429:
         return _transient("rate_limited", "the endpoint's rate limit was met (status 429)", error)
     if type(error).__name__ == "ContextWindowExceededError":
-        return CallFailed(PairError("rejected", "pair_too_long", "the pair does not fit the model's context window"))
+        return CallFailed(PairError("rejected", "pair_too_long", "the text does not fit the model's context window"))
     if status in _ABOUT_THE_REQUEST:
         reason = f"the endpoint refused the request (status {status}: {excerpt(str(error), key_name)})"
         return CallFailed(PairError("rejected", REFUSED, reason))
     if isinstance(status, int) and 400 <= status < 500 and status != 409:
-        return VerificationError(_refusal(status, key_name))
+        return VerificationError(_refusal(status, key_name, group))
     return _transient("server_error", f"the endpoint failed or sent no chat completion (status {status})", error)
 
 
@@ -69,15 +70,14 @@ def excerpt(text: str, key_name: str | None) -> str:
     return line if len(line) <= _EXCERPT else f"{line[:_EXCERPT]}…"
 
 
-def _refusal(status: int, key_name: str | None) -> str:
+def _refusal(status: int, key_name: str | None, group: str) -> str:
     if status in (401, 402, 403):
-        holder = (
-            f"the key in {key_name}" if key_name else "the key that LiteLLM found (or none: set scorer.api_key_env)"
-        )
-        return f"the endpoint refused {holder} with status {status}: set a key that may use scorer.model"
+        found = f"the key that LiteLLM found (or none: set {group}.api_key_env)"
+        holder = f"the key in {key_name}" if key_name else found
+        return f"the endpoint refused {holder} with status {status}: set a key that may use {group}.model"
     if status == 404:
-        return "the endpoint has no such model or address (status 404): check scorer.model and scorer.api_base"
-    return f"the endpoint refused the request with status {status}: check scorer.model and scorer.api_base"
+        return f"the endpoint has no such model or address (status 404): check {group}.model and {group}.api_base"
+    return f"the endpoint refused the request with status {status}: check {group}.model and {group}.api_base"
 
 
 def _transient(code: str, message: str, error: Exception) -> CallFailed:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from verifier.protocol import PairError
+from verifier.scorers.chat import unscored
 from verifier.scorers.judgment import read_judgment
-from verifier.scorers.llm import ChatScorer, unscored
+from verifier.scorers.llm import ChatScorer
 
 JUDGE_PROMPT = """\
 You check claims against evidence. The user sends one JSON object with two strings, "evidence" and "claim". Both are \

@@ -8,8 +8,9 @@ from typing import Any
 
 from verifier.errors import ConfigurationError
 from verifier.protocol import PairError
+from verifier.scorers.chat import unscored
 from verifier.scorers.judgment import read_judgment
-from verifier.scorers.llm import ChatScorer, unscored
+from verifier.scorers.llm import ChatScorer
 
 YES_NO_PROMPT = (
     "You check claims against documents. Answer Yes if the document establishes everything that the claim says, and"

@@ -21,8 +21,8 @@ kinds: year, int, comma (digit groups), cash and money (amounts), dec, percent, 
 
 Reviewed by eye before the freeze: every number swap, every template of a fabrication and of a paraphrase with
 its names and numbers filled in (two or more instances of each paraphrase, one of each fabrication), two
-instances of each entity swap, and a sample of whole plans. Corrected in that review: sentences that were ungrammatical or
-implausible, paraphrases that said more or less than their evidence, and fabrications that could be taken from it.
+instances of each entity swap, and a sample of whole plans. Corrected in that review: sentences that were
+ungrammatical or implausible, and paraphrases that said more or less than their evidence.
 """
 
 import hashlib
