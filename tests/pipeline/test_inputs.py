@@ -224,3 +224,16 @@ def test_own_columns_can_be_ignored_by_name(tmp_path: Path) -> None:
     path = write(tmp_path / "in.jsonl", [claim(0, url="x", score=2, evidence=evidence)])
     assert prepare(InputSpec("claims", str(path)), str(tmp_path / "a")).rejects == 1
     assert prepare(InputSpec("claims", str(path), ignore=("url", "score")), str(tmp_path / "b")).claims == 1
+
+
+def test_an_answer_with_one_bad_sentence_is_rejected_whole(tmp_path: Path) -> None:
+    sentences = [{"id": f"d:{n}", "text": f"Sentence {n}."} for n in range(3)]
+    documents = [{"doc_id": "d", "sentences": sentences}]
+    cited = [{"text": "Good.", "supporting_sentence_ids": ["d:0"]}]
+    many = [*cited, {"text": "A lie.", "supporting_sentence_ids": ["d:0", "d:1", "d:2"]}]
+    rows = [{"answer_id": name, "sentences": of, "documents": documents} for name, of in (("a", many), ("b", cited))]
+    path = write(tmp_path / "in.jsonl", rows)
+    summary = prepare(InputSpec("cited", str(path)), str(tmp_path / "out"), max_evidence=2)
+    assert [row["claim_id"] for row in work(tmp_path / "out")] == ["b#0"]
+    assert [(row["claim_id"], row["code"]) for row in rejects(tmp_path / "out")] == [("a", "too_much_evidence")]
+    assert summary.claims == 1

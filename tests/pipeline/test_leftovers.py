@@ -8,7 +8,7 @@ import pytest
 
 from verifier.errors import ConfigurationError
 from verifier.pipeline import leftovers
-from verifier.pipeline.leftovers import finished_rows, forget_unscored, written_rows
+from verifier.pipeline.leftovers import failed_rows, finished_rows, forget_unscored, written_rows
 from verifier.results import read_results, results_table
 
 CODES = {1: "timeout", 2: None, 3: "missing_score", 4: None, 5: "not_finite", 6: "timeout"}
@@ -42,11 +42,11 @@ def rows(output: Path) -> list[int]:
 
 def test_failed_claims_are_forgotten_and_missing_scores_stay(output: Path) -> None:
     untouched = (output / "results/b_0-0.parquet").stat().st_mtime_ns
-    assert forget_unscored(str(output)) == 3
+    assert failed_rows(str(output)) == forget_unscored(str(output)) == 3
     assert rows(output) == [2, 3, 4] and finished_rows(str(output)) == written_rows(str(output)) == 3
     assert not (output / "checkpoint/c_0.parquet").exists(), "a file of no rows is none"
     assert (output / "results/b_0-0.parquet").stat().st_mtime_ns == untouched
-    assert forget_unscored(str(output)) == 0
+    assert failed_rows(str(output)) == forget_unscored(str(output)) == 0
 
 
 @pytest.mark.parametrize("steps", range(5))

@@ -8,6 +8,7 @@ import pytest
 from verifier.errors import ConfigurationError, VerificationError
 from verifier.protocol import Part
 from verifier.scorers.cascade import CascadeScorer
+from verifier.scorers.recorded_support import RecordedSupportScorer
 
 PREMISE = "One is here. Two is there. Three is away. Four is back."
 
@@ -56,3 +57,8 @@ def test_identity_needs_no_model() -> None:
     assert built.model == "cascade(cheap, decisive, keep 2)"
     with pytest.raises(ConfigurationError, match="at least 1"):
         CascadeScorer.identify(*factories, keep=0)
+
+
+def test_a_replay_leaves_the_ranking_out_of_the_support() -> None:
+    rows = [("p", "h", 0.9, None, 0, 1), ("p", "h", 0.1, "cheap", 0, 2), ("p", "h", 0.2, "cheap", 1, 2)]
+    assert RecordedSupportScorer(rows, window_aggregation="max").score_pairs([("p", "h")]) == [0.9]

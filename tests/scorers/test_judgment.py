@@ -36,3 +36,13 @@ def test_a_readable_answer_is_its_score() -> None:
     assert read_judgment('{"supported": false, "confidence": 0.9}') == pytest.approx(0.1)
     assert read_judgment('Well: {"supported": true, "confidence": 1e999}') == 1.0
     assert read_judgment('{"supported": true}') == 0.5
+
+
+@pytest.mark.parametrize("supported", ["NaN", "Infinity", "0.2", "2", "-1"])
+def test_a_number_that_is_no_truth_value_is_unreadable(supported: str) -> None:
+    assert read_judgment(f'{{"supported": {supported}, "confidence": 0.9}}') is None
+
+
+@pytest.mark.parametrize(("supported", "support"), [("1", 0.9), ("0", 0.1), ("1.0", 0.9), ("false", 0.1)])
+def test_one_and_zero_are_truth_values(supported: str, support: float) -> None:
+    assert read_judgment(f'{{"supported": {supported}, "confidence": 0.9}}') == pytest.approx(support)

@@ -493,3 +493,17 @@ def test_conf_has_every_setting_at_its_default(name: str, kind: Callable[..., Ch
 def test_litellm_is_imported_when_it_is_needed() -> None:
     code = "import sys, verifier.scorers.llm_judge, verifier.scorers.llm_logprob; sys.exit('litellm' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("key", ["sk-1\n", "sk-é"])
+def test_a_key_that_no_header_can_carry_is_refused(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ODD_KEY", key)
+    with pytest.raises(ConfigurationError, match="ODD_KEY holds characters"):
+        LlmJudgeScorer("openai/tiny", api_base="http://127.0.0.1:9/v1", api_key_env="ODD_KEY")
+
+
+@pytest.mark.parametrize("base", ["http://u:p@host/v1", "http://host/v1?api_key=sk-1"])
+def test_an_endpoint_that_holds_a_secret_is_refused(base: str) -> None:
+    with pytest.raises(ConfigurationError, match="would be written down") as caught:
+        LlmJudgeScorer("openai/tiny", api_base=base)
+    assert "sk-1" not in str(caught.value)

@@ -55,6 +55,23 @@ def drop_leftovers(run_dir: str, claims: int) -> list[str]:
     return dropped
 
 
+def failed_rows(run_dir: str) -> int:
+    """Rows of ``results/`` whose claim a scorer failed on."""
+    filesystem, root = open_filesystem(run_dir)
+    columns = ["outcome", "error_code"]
+    return sum(
+        int(pc.sum(_failed(_table(filesystem, path, columns))).as_py() or 0)
+        for path in _parquet(filesystem, f"{root}/results")
+    )
+
+
+def _failed(rows: pa.Table) -> pa.ChunkedArray:
+    """Which rows are to be asked again: what was not recorded stays missing."""
+    return pc.and_(
+        pc.equal(rows["outcome"], "unscored"), pc.not_equal(pc.fill_null(rows["error_code"], ""), "missing_score")
+    )
+
+
 def forget_unscored(run_dir: str) -> int:
     """Take claims that a scorer failed on out of checkpoint and results, so that they are asked again; how many.
 
@@ -69,8 +86,7 @@ def forget_unscored(run_dir: str) -> int:
             continue
         finished = _column(filesystem, mark, "row_id")
         rows = _table(filesystem, path, ["row_id", "outcome", "error_code"])
-        failed = pc.and_(pc.equal(rows["outcome"], "unscored"), pc.not_equal(rows["error_code"], "missing_score"))
-        again = rows["row_id"].filter(failed)
+        again = rows["row_id"].filter(_failed(rows))
         if len(again):
             finished = finished.filter(pc.invert(pc.is_in(finished, again)))
             _replace(filesystem, mark, pa.table({"row_id": finished}))

@@ -51,8 +51,6 @@ _FORMS: dict[str, Callable[[Any], Claim]] = {
     "bundle": claim_from_bundle,
     "cited": lambda claim: claim,
 }
-# Forms whose rows are not claims one by one.
-_GROUPED: dict[str, Callable[[Iterator[Row]], Iterator[Row]]] = {"wice": wice_claims, "cited": cited_claims}
 _MAX_NAMES = 1000  # distinct labels or categories that are counted apart
 
 
@@ -194,8 +192,12 @@ class _Run:
 
     def _chunks(self, role: str) -> Iterator[list[Row]]:
         rows = read_rows([file for file in self.files if file.role == role], self.chunk_rows)
-        parsed = (parsed_row(row, self.ignore) for row in rows)
-        return chunked(_GROUPED.get(self.spec.form, iter)(parsed), self.chunk_rows)
+        parsed: Iterator[Row] = (parsed_row(row, self.ignore) for row in rows)
+        if self.spec.form == "wice":
+            parsed = wice_claims(parsed)
+        elif self.spec.form == "cited":
+            parsed = cited_claims(parsed, self.max_evidence)
+        return chunked(parsed, self.chunk_rows)
 
     def _claims(self, chunk: list[Row]) -> None:
         sets = self.sets

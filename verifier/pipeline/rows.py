@@ -8,7 +8,7 @@ from verifier.grounding.cited import claims_from_cited
 from verifier.pipeline.forms import wice_id
 from verifier.pipeline.sources import RAW_BYTES, Row
 from verifier.pipeline.validation import parse_object, shown
-from verifier.records import Claim
+from verifier.records import Claim, check_evidence
 
 _CHUNK_BYTES = 64 << 20  # a chunk of long rows ends here, whatever its number of rows
 
@@ -63,14 +63,19 @@ def wice_claims(rows: Iterable[Row]) -> Iterator[Row]:
     yield from ordered
 
 
-def cited_claims(rows: Iterable[Row]) -> Iterator[Row]:
-    """Parsed answers, a row for each of their sentences with its Claim; a bad answer stays one row with its error."""
+def cited_claims(rows: Iterable[Row], max_evidence: int) -> Iterator[Row]:
+    """Parsed answers, a row for each of their sentences with its Claim; a bad answer stays one row with its error.
+
+    One bad sentence makes a bad answer: an answer must not be judged without some of its sentences.
+    """
     seen: set[str] = set()
     for row in rows:
         try:
             if row.error is not None:
                 raise row.error
             claims = claims_from_cited(row.value)
+            for claim in claims:
+                check_evidence(claim, max_evidence)
             answer_id = str(claims[0].document_id)
             if answer_id in seen:
                 raise InputError("repeated_answer_id", f"answer_id {shown(answer_id)} stands in an earlier row too")

@@ -15,7 +15,7 @@ from verifier.errors import ConfigurationError, LimitError
 from verifier.pipeline.actor import COUNTERS
 from verifier.pipeline.cluster import ActorPool, Cluster, check_room, connected
 from verifier.pipeline.identity import refuse_another_run
-from verifier.pipeline.leftovers import drop_leftovers, finished_rows, forget_unscored, written_rows
+from verifier.pipeline.leftovers import drop_leftovers, failed_rows, finished_rows, forget_unscored, written_rows
 from verifier.pipeline.members import members_of
 from verifier.pipeline.meter import Meter, Totals, watched
 from verifier.pipeline.prepare import prepare
@@ -135,12 +135,15 @@ def _execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
     prepared = prepared_input(plan, progress)
     if run is not None:
         _refuse_another_input(run["input"], asdict(prepared), plan.output_dir)
-    unscored = forget_unscored(plan.output_dir) if run is not None and run.get("counts", {}).get("unscored", 1) else 0
-    if run is not None and run["status"] == "finished" and not unscored:
+    if run is not None and run["status"] == "finished":
         _check_whole(plan.output_dir, prepared.claims)
-        return run
+        if not failed_rows(plan.output_dir):
+            return run
+    resumed = run is not None
     run = _begun(plan, identity, prepared, time.perf_counter() - started)
     write_run(plan.output_dir, run)
+    if resumed:  # only now: killed from here on, the run is one that goes on
+        forget_unscored(plan.output_dir)
     done = _verify(plan, prepared.claims, progress) if prepared.claims else {}
     drop_leftovers(plan.output_dir, prepared.claims)
     run = _finished(plan.output_dir, run, prepared, done)

@@ -13,6 +13,14 @@ from verifier.text.segments import segment_spans
 
 Pairs = list[tuple[str, str]]
 
+_RANKING = "cheap"
+"""The member whose parts rank segments; they are no part of the support."""
+
+
+def is_ranking(member: str | None) -> bool:
+    """Whether a part's member, perhaps of a cascade within an ensemble, ranks and does not decide."""
+    return member is not None and member.rpartition(".")[2] == _RANKING
+
 
 class CascadeScorer:
     """Support of the ``keep`` segments of a premise that the cheap scorer finds best, from the expensive one.
@@ -80,7 +88,7 @@ class CascadeScorer:
             support = scores.values[span.start : span.stop].tolist()
             best = sorted(sorted(range(len(found)), key=lambda n: (-support[n], n))[: self.keep])
             asked[index] = "\n".join(found[n] for n in best), pairs[index][1]
-            ranked[index] = tuple(Part("cheap", n, len(found), value) for n, value in enumerate(support))
+            ranked[index] = tuple(Part(_RANKING, n, len(found), value) for n, value in enumerate(support))
         return asked, ranked, errors
 
 

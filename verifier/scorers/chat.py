@@ -189,9 +189,15 @@ class ChatClient:
                 f"the environment variable {self.api_key_env} is not set: put the API key there,"
                 f" or name another one in {self.group}.api_key_env"
             )
-        if self.api_base and "@" in urlsplit(self.api_base).netloc:
+        key = os.environ.get(self.api_key_env, "") if self.api_key_env else ""
+        if not (key.isascii() and key.isprintable()):
             raise ConfigurationError(
-                f"{self.group}.api_base holds a password: put it into the variable of {self.group}.api_key_env"
+                f"the environment variable {self.api_key_env} holds characters that no key has, such as a line end"
+            )
+        if self.api_base and ("@" in urlsplit(self.api_base).netloc or urlsplit(self.api_base).query):
+            raise ConfigurationError(
+                f"{self.group}.api_base holds a password or a query, which would be written down:"
+                f" put a key into the variable of {self.group}.api_key_env"
             )
         if not _names_provider(self.model, self.api_base):
             raise ConfigurationError(

@@ -29,11 +29,12 @@ def parse_judgment(raw: str) -> float:
 def read_judgment(raw: str) -> float | None:
     """``parse_judgment``, or None for an answer that does not say what was asked.
 
-    That is a text without a readable object, a ``supported`` that is missing, null or a string (is "no" true?),
+    That is a text without a readable object, a ``supported`` that is neither a boolean nor 0 or 1 (is "no" true?),
     and a confidence of NaN.
     """
     answer = _first_object(raw)
-    if answer is None or not isinstance(answer.get("supported"), bool | int | float):
+    supported = None if answer is None else answer.get("supported")
+    if answer is None or not isinstance(supported, bool | int | float) or supported not in (0, 1):
         return None
     confidence = answer.get("confidence")
     if isinstance(confidence, float) and math.isnan(confidence):

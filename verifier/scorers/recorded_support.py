@@ -9,6 +9,7 @@ from verifier.digests import sha256_text
 from verifier.errors import ConfigurationError
 from verifier.protocol import PairError, Part, Scores
 from verifier.scorers.base import AGGREGATIONS, raise_first
+from verifier.scorers.cascade import is_ranking
 from verifier.scorers.ensemble import combine
 
 Row = tuple[str, str, float] | tuple[str, str, float, str | None, int, int]
@@ -123,7 +124,8 @@ class RecordedSupportScorer:
             return recorded.whole or parts[0], parts
         by_member: dict[str | None, list[Part]] = {}
         for part in parts or ((recorded.whole,) if recorded.whole else ()):
-            by_member.setdefault(part.member, []).append(part)
+            if not is_ranking(part.member):
+                by_member.setdefault(part.member, []).append(part)
         if self._member is not None:
             if self._member not in by_member:
                 return f"no score of the member {self._member} was recorded"

@@ -124,7 +124,7 @@ def _table(path: str, claims: str | None) -> pl.LazyFrame:
         by_claim = _scores_by_claim(path)
         if by_claim is not None:
             return _of_claims(by_claim, claims)
-        return _pairs(pl.scan_ndjson(path, infer_schema_length=None))
+        return _pairs(pl.read_ndjson(Path(path), infer_schema_length=None).lazy())
     except ConfigurationError:
         raise
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
@@ -154,6 +154,8 @@ def _key(name: str, columns: pl.Schema) -> pl.Expr:
         return pl.col(f"{name}_sha256")
     if name not in columns:
         raise ValueError(f"the column {name}_sha256 is missing")
+    if columns[name] not in (pl.String, pl.Null):
+        raise ValueError(f"the column {name} holds something other than texts")
     return pl.col(name).map_elements(sha256_text, return_dtype=pl.String).alias(f"{name}_sha256")
 
 
