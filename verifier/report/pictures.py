@@ -53,11 +53,11 @@ def scores_picture(histograms: Mapping[str, Sequence[int]], thresholds: Mapping[
         axes.set_xlim(0, 1)
         axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
         axes.set_yscale("symlog", linthresh=1)  # scores pile up at both ends: a linear axis hides all between
-        axes.set_ylim(bottom=0)
         if score in thresholds:
             axes.axvline(thresholds[score], color=INK, linestyle="--", linewidth=1.2)
             axes.set_title(f"threshold {thresholds[score]:g}", fontsize=9, color=INK)
         _tidy(axes)
+    panels[0].set_ylim(0, 1.3 * max(1, *(max(counts) for counts in histograms.values())))  # one scale for all panels
     panels[0].set_ylabel("pairs (log scale)")
     return _png(figure)
 

@@ -96,8 +96,8 @@ def weights_digest(directory: str) -> str:
 def cannot_load(model: str, reason: str) -> ConfigurationError:
     """The error, one sentence, for a model that cannot be had; it names what works without a hub."""
     return ConfigurationError(
-        f"the model {model} cannot be loaded ({_first_sentence(reason)}): without it use scorer=offline, "
-        "scorer=recorded, or scorer.model=/path/to/a/local/directory"
+        f"the model {model} cannot be loaded ({_first_sentence(reason)}): without it use scorer=offline or "
+        "recorded scores (scorer=recorded, scorer=recorded_support), or name a local directory in its place"
     )
 
 
