@@ -107,6 +107,30 @@ class ScoredPair(NamedTuple):
         return sha256_text(self.hypothesis)
 
 
+def scored_rows(pair: Pair, values: Mapping[str, float], scores: Scores, index: int) -> list[ScoredPair]:
+    """The row of pair ``index`` and, where its support was aggregated, a row for each score behind it."""
+    whole = ScoredPair(
+        pair.kind,
+        pair.references,
+        pair.premise,
+        pair.hypothesis,
+        values,
+        int(scores.window[index]),
+        int(scores.windows[index]),
+        bool(scores.truncated[index]),
+    )
+    return [whole] + [
+        whole._replace(
+            kind="window",
+            values={"support": part.support},
+            window=part.window,
+            windows=part.windows,
+            member=part.member,
+        )
+        for part in scores.parts.get(index, ())
+    ]
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of one claim.

@@ -8,7 +8,7 @@ from verifier.errors import ConfigurationError
 from verifier.factuality.check import RetrievedAnswer, receipt
 from verifier.factuality.corroboration import Corroboration
 from verifier.factuality.receipts import FactualityReceipt
-from verifier.protocol import LABELS, Pair, PairError, ScoredPair, Scores
+from verifier.protocol import LABELS, Pair, PairError, ScoredPair, Scores, scored_rows
 from verifier.scorers.base import raise_first, score_round, support_round
 
 
@@ -102,23 +102,4 @@ def _scored(pair: Pair, scores: Scores, index: int) -> list[ScoredPair]:
     """The pair's row and, where its support was aggregated, a row for each score behind it."""
     values = scores.values[index].reshape(-1).tolist()
     names = LABELS if len(values) == len(LABELS) else ("support",)
-    whole = ScoredPair(
-        pair.kind,
-        pair.references,
-        pair.premise,
-        pair.hypothesis,
-        dict(zip(names, values, strict=True)),
-        int(scores.window[index]),
-        int(scores.windows[index]),
-        bool(scores.truncated[index]),
-    )
-    return [whole] + [
-        whole._replace(
-            kind="window",
-            values={"support": part.support},
-            window=part.window,
-            windows=part.windows,
-            member=part.member,
-        )
-        for part in scores.parts.get(index, ())
-    ]
+    return scored_rows(pair, dict(zip(names, values, strict=True)), scores, index)

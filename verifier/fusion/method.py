@@ -11,19 +11,9 @@ from verifier.fusion.features import TextFeatures
 from verifier.fusion.policy import FusionPolicy
 from verifier.fusion.scoring import Matched, Texts, score_pairs
 from verifier.fusion.verdicts import Verdict
-from verifier.protocol import Outcome, Pair, PairError, Plan, ScoredPair, Scores
-from verifier.records import (
-    Basis,
-    Claim,
-    Evidence,
-    Limitation,
-    Status,
-    Verification,
-    check_evidence,
-    claim_digest,
-    evidence_digest,
-    sealed,
-)
+from verifier.grounding.record import support_record
+from verifier.protocol import Outcome, Pair, PairError, Plan, ScoredPair, Scores, scored_rows
+from verifier.records import Claim, Evidence, check_evidence
 
 
 class Fusion:
@@ -98,27 +88,10 @@ class Fusion:
         if error is not None and error.outcome == "rejected":
             return Outcome(None, pairs, error)
         supported = support is not None and self.policy.band(support) == Verdict.SUPPORTED
-        verification = Verification(
-            claim=claim.claim,
-            status=_status(claim, supported),
-            model=self.policy.model,
-            requested_revision=self.policy.revision,
-            resolved_revision=self.revision if model_called else None,
-            model_called=model_called,
-            configuration_sha256=self._configuration_sha256,
-            claim_sha256=claim_digest(claim),
-            evidence_sha256=evidence_digest(claim.evidence),
-            supporting_group=(str(best.memory_id),) if best is not None and supported else (),
-            supporting_basis=Basis.MODEL_ENTAILMENT if supported else None,
-            limitations=(Limitation.COMPLETE_SET,) if claim.requires_complete_set else (),
-        )
-        return Outcome(sealed(verification), pairs, error, support)
-
-
-def _status(claim: Claim, supported: bool) -> Status:
-    if claim.requires_complete_set:
-        return Status.INCOMPLETE
-    return Status.SUPPORTED if supported else Status.INSUFFICIENT
+        group = (str(best.memory_id),) if best is not None else ()
+        revision = self.revision if model_called else None
+        record = support_record(claim, self.policy, self._configuration_sha256, revision, supported, group)
+        return Outcome(record, pairs, error, support)
 
 
 def _scored(pair: Pair, scores: Scores, matched: Matched, index: int) -> list[ScoredPair]:
@@ -126,25 +99,10 @@ def _scored(pair: Pair, scores: Scores, matched: Matched, index: int) -> list[Sc
     if index in scores.errors:
         return []
     cosine = float(scores.values[index])
-    whole = ScoredPair(
-        *pair[1:],
-        {
-            "cosine": cosine,
-            "lexical": float(matched.lexical[index]),
-            "gate_tripped": bool(matched.gate_tripped[index]),
-            "support": cosine,
-        },
-        int(scores.window[index]),
-        int(scores.windows[index]),
-        bool(scores.truncated[index]),
-    )
-    return [whole] + [
-        whole._replace(
-            kind="window",
-            values={"support": part.support},
-            window=part.window,
-            windows=part.windows,
-            member=part.member,
-        )
-        for part in scores.parts.get(index, ())
-    ]
+    values = {
+        "cosine": cosine,
+        "lexical": float(matched.lexical[index]),
+        "gate_tripped": bool(matched.gate_tripped[index]),
+        "support": cosine,
+    }
+    return scored_rows(pair, values, scores, index)

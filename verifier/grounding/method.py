@@ -4,19 +4,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from verifier.grounding.policy import GroundingPolicy
+from verifier.grounding.record import support_record
 from verifier.grounding.strategies import STRATEGIES, Ask, Found
-from verifier.protocol import Outcome, Pair, PairError, Plan, ScoredPair, Scores
-from verifier.records import (
-    Basis,
-    Claim,
-    Limitation,
-    Status,
-    Verification,
-    check_evidence,
-    claim_digest,
-    evidence_digest,
-    sealed,
-)
+from verifier.protocol import Outcome, Pair, PairError, Plan, ScoredPair, Scores, scored_rows
+from verifier.records import Claim, check_evidence
 
 
 class _Hypothesis:
@@ -42,7 +33,8 @@ class _Hypothesis:
         self.error = next((scores.errors[index] for index in positions if index in scores.errors), None)
         for ask, index in zip(self.asked, positions, strict=True):
             if index not in scores.errors:
-                self.pairs += _scored(ask, self.text, scores, index)
+                pair = Pair(self.row, *ask, self.text)
+                self.pairs += scored_rows(pair, {"support": float(scores.values[index])}, scores, index)
         if self.error is None:
             try:
                 self.asked = self.rounds.send(scores.values[start : start + len(self.asked)].tolist())
@@ -51,10 +43,7 @@ class _Hypothesis:
 
 
 class Grounding:
-    """The method ``grounding``; ``revision`` is the scorer's resolved one, which the records carry.
-
-    A record has no group scores, because one number is not three probabilities: support stands beside the record.
-    """
+    """The method ``grounding``; ``revision`` is the scorer's resolved one, which the records carry."""
 
     name = "grounding"
     asks: Literal["labels", "support"] = "support"
@@ -96,46 +85,7 @@ class Grounding:
         support = min(one.support for one in found) if found and error is None else None
         supported = support is not None and self.policy.passes(support)
         used = {memory_id for one in found for memory_id in one.memory_ids}
-        verification = Verification(
-            claim=claim.claim,
-            status=_status(claim, supported),
-            model=self.policy.model,
-            requested_revision=self.policy.revision,
-            resolved_revision=self.revision if hypotheses else None,
-            model_called=bool(hypotheses),
-            configuration_sha256=self._configuration_sha256,
-            claim_sha256=claim_digest(claim),
-            evidence_sha256=evidence_digest(claim.evidence),
-            supporting_group=tuple(str(i.memory_id) for i in claim.evidence if supported and str(i.memory_id) in used),
-            supporting_basis=Basis.MODEL_ENTAILMENT if supported else None,
-            limitations=(Limitation.COMPLETE_SET,) if claim.requires_complete_set else (),
-        )
-        return Outcome(sealed(verification), pairs, error, support)
-
-
-def _status(claim: Claim, supported: bool) -> Status:
-    if claim.requires_complete_set:
-        return Status.INCOMPLETE
-    return Status.SUPPORTED if supported else Status.INSUFFICIENT
-
-
-def _scored(ask: Ask, hypothesis: str, scores: Scores, index: int) -> list[ScoredPair]:
-    """The pair's row and, where its support was aggregated, a row for each score behind it."""
-    whole = ScoredPair(
-        *ask,
-        hypothesis,
-        {"support": float(scores.values[index])},
-        int(scores.window[index]),
-        int(scores.windows[index]),
-        bool(scores.truncated[index]),
-    )
-    return [whole] + [
-        whole._replace(
-            kind="window",
-            values={"support": part.support},
-            window=part.window,
-            windows=part.windows,
-            member=part.member,
-        )
-        for part in scores.parts.get(index, ())
-    ]
+        group = (str(item.memory_id) for item in claim.evidence if str(item.memory_id) in used)
+        revision = self.revision if hypotheses else None
+        record = support_record(claim, self.policy, self._configuration_sha256, revision, supported, group)
+        return Outcome(record, pairs, error, support)

@@ -186,10 +186,14 @@ def check_form(factory: partial[Any], asks: str, method: str) -> None:
 
 def raise_first(errors: Mapping[int, PairError]) -> None:
     """Raise the error of the first pair that has one: PairTooLong, MissingScore or another VerificationError."""
-    kinds = {"pair_too_long": PairTooLong, "missing_score": MissingScore}
     for index, error in sorted(errors.items()):
-        kind = kinds.get(error.code, VerificationError)
-        raise kind(f"pair {index} has no score: {error.message}")
+        raise error_kind(error)(f"pair {index} has no score: {error.message}")
+
+
+def error_kind(error: PairError) -> type[VerificationError]:
+    """What is raised where a pair without a score is not put up with."""
+    kinds = {"pair_too_long": PairTooLong, "missing_score": MissingScore}
+    return kinds.get(error.code, VerificationError)
 
 
 def identify(factory: partial[Any]) -> dict[str, str]:

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 
-from verifier.errors import MissingScore, PairTooLong, VerificationError
+from verifier.errors import VerificationError
 from verifier.garbage import rare_collection
 from verifier.protocol import run_plan
 from verifier.records import Claim, Verification, VerificationPolicy
-from verifier.scorers.base import ThreeLabelScorer, score_round
+from verifier.scorers.base import ThreeLabelScorer, error_kind, score_round
 from verifier.search.groups import EvidenceGroups
-
-_RAISED = {"missing_score": MissingScore, "pair_too_long": PairTooLong}
 
 
 def verify_claims(claims: Sequence[Claim], scorer: ThreeLabelScorer, policy: VerificationPolicy) -> list[Verification]:
@@ -30,7 +28,6 @@ def verify_claims(claims: Sequence[Claim], scorer: ThreeLabelScorer, policy: Ver
     verifications = []
     for claim, outcome in zip(claims, outcomes, strict=True):
         if outcome.error is not None:
-            kind = _RAISED.get(outcome.error.code, VerificationError)
-            raise kind(f"claim {claim.claim_id!r} was not scored: {outcome.error.message}")
+            raise error_kind(outcome.error)(f"claim {claim.claim_id!r} was not scored: {outcome.error.message}")
         verifications += [outcome.verification] if outcome.verification else []
     return verifications
