@@ -7,7 +7,7 @@ method, one table of recorded scores replays any of them, and one benchmark meas
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 from verifier.digests import sha256_text
 from verifier.records import Claim, Verification
 
+T = TypeVar("T")
+
 LABELS = ("entailment", "contradiction", "neutral")
+CONFIRMATION = "confirmation"
+"""The kind of a pair that asks three labels of a claim that support alone has found."""
+
+Asks = Literal["labels", "support", "support+labels"]
 
 
 class Pair(NamedTuple):
@@ -23,7 +29,7 @@ class Pair(NamedTuple):
 
     Attributes:
         row: index of the claim in the batch.
-        kind: what the premise is made of: ``single``, ``group`` or ``localized``.
+        kind: what the premise is made of: ``single``, ``group`` or ``localized``; or ``confirmation``.
         references: the evidence references behind the premise, in the caller's order.
     """
 
@@ -154,23 +160,28 @@ Plan = Generator[list[Pair], Scores, list[Outcome]]
 class Method(Protocol):
     """A way to verify claims: ``plan`` starts a batch, see the module's text.
 
-    ``asks`` says what its pairs are scored with: ``labels`` (three probabilities) or ``support`` (one).
+    ``asks`` says what its pairs are scored with: ``labels`` (three probabilities), ``support`` (one), or
+    ``support+labels``, where rounds of the kind ``confirmation`` are scored with labels and all others with support.
     """
 
     name: str
-    asks: Literal["labels", "support"]
+
+    @property
+    def asks(self) -> Asks:
+        """See the class's text."""
+        ...
 
     def plan(self, claims: Sequence[Claim]) -> Plan:
         """Start a batch."""
         ...
 
 
-def run_plan(plan: Plan, score: Callable[[Sequence[Pair]], Scores]) -> list[Outcome]:
+def run_plan(plan: Generator[list[Pair], Scores, list[T]], score: Callable[[Sequence[Pair]], Scores]) -> list[T]:
     """Drive a plan to its end with ``score`` answering each round."""
     try:
         pairs = next(plan)
         while True:
             pairs = plan.send(score(pairs))
     except StopIteration as stop:
-        outcomes: list[Outcome] = stop.value
+        outcomes: list[T] = stop.value
         return outcomes

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from verifier.digests import sha256_json
 from verifier.grounding.answers import decided_answers
 from verifier.grounding.cited import Strictness
 from verifier.metrics import Metrics, measure_cells
-from verifier.pipeline.run import RUN_FILE, write_run
+from verifier.pipeline.execution import RUN_FILE, write_run
 from verifier.pipeline.storage import exists, open_filesystem, write_text
 from verifier.report import REPORT_FILE, report_pictures, write_report
 from verifier.results import DECIDED_STATUS, scan_results
@@ -27,28 +27,41 @@ ANSWERS_FILE = "answers.parquet"
 def publish(run_dir: str, run: Mapping[str, Any], tracking: Mapping[str, Any]) -> None:
     """Write the report and track the run, once; print the verdicts and the locations."""
     metrics = run_metrics(run_dir)
-    published, report = run.get("published"), f"{run_dir}/{REPORT_FILE}"
-    if published is None or not exists(report):
-        published = _published(run_dir, run, tracking, metrics)
-        write_run(run_dir, {**run, "published": published})
+    published = published_run(run_dir, run, tracking, write_report, metrics.flat() if metrics else {})
     show_verdicts(run["counts"], metrics)
-    for note in run.get("notes", ()):
-        console.print(f"note: {note}", style="yellow", markup=False)
-    console.print(f"results {run_dir}\nreport  {report}\nMLflow  {published['mlflow']}", soft_wrap=True)
+    show_locations(run_dir, run, published)
 
 
-def _published(
-    run_dir: str, run: Mapping[str, Any], tracking: Mapping[str, Any], metrics: Metrics | None
-) -> dict[str, str]:
+def published_run(
+    run_dir: str,
+    run: Mapping[str, Any],
+    tracking: Mapping[str, Any],
+    write: Callable[[str, str | None], Path],
+    metrics: Mapping[str, float | None],
+) -> Mapping[str, str]:
+    """Where a finished run is tracked; it is tracked, and ``write`` writes its report, where that was not done."""
+    published: Mapping[str, str] | None = run.get("published")
+    if published is not None and exists(f"{run_dir}/{REPORT_FILE}"):
+        return published
     with tempfile.TemporaryDirectory() as scratch:
         remote = "://" in run_dir
-        report = write_report(run_dir, scratch if remote else None)
+        report = write(run_dir, scratch if remote else None)
         name = tracking["run_name"] or Path(run_dir).name
         with open_run(tracking["uri"], tracking["experiment"], name, run_dir, enabled=tracking["enabled"]) as tracker:
             _track(tracker, run, metrics, report)
         if remote:
             upload(report, run_dir)
-    return {"mlflow": tracker.location}
+    published = {"mlflow": tracker.location}
+    write_run(run_dir, {**run, "published": published})
+    return published
+
+
+def show_locations(run_dir: str, run: Mapping[str, Any], published: Mapping[str, str]) -> None:
+    """Print a run's notes and where everything is."""
+    for note in run.get("notes", ()):
+        console.print(f"note: {note}", style="yellow", markup=False)
+    report = f"{run_dir}/{REPORT_FILE}"
+    console.print(f"results {run_dir}\nreport  {report}\nMLflow  {published['mlflow']}", soft_wrap=True)
 
 
 def write_answers(run_dir: str, strictness: Strictness) -> None:
@@ -76,17 +89,19 @@ def upload(report: Path, run_dir: str) -> None:
     write_text(filesystem, f"{root}/{report.name}", report.read_text(encoding="utf-8"))
 
 
-def _track(tracker: Tracker, run: Mapping[str, Any], metrics: Metrics | None, report: Path) -> None:
+def _track(tracker: Tracker, run: Mapping[str, Any], metrics: Mapping[str, float | None], report: Path) -> None:
     counts, timings, model = run["counts"], run["timings"], run["model"]
     tracker.log_params(run["config"])
     tracker.log_tags({"model": model["model"], "revision": model["revision"], "input_form": run["input"]["form"]})
     flat = {name: float(value) for name, value in counts.items() if not isinstance(value, Mapping)}
-    flat |= {f"status/{status}": float(count) for status, count in counts["statuses"].items()}
+    for group, prefix in (("statuses", "status"), ("verdicts", "verdict"), ("corpus", "corpus")):
+        flat |= {f"{prefix}/{name}": float(count) for name, count in counts.get(group, {}).items()}
     flat |= {name: float(value) for name, value in timings.items()}
-    scoring = timings.get("scoring_seconds")
+    scoring, session = timings.get("scoring_seconds"), run.get("this_session", {})
     if scoring:
-        flat |= {f"{name}_per_second": run["this_session"].get(name, 0) / scoring for name in ("claims", "pairs")}
-    tracker.log_metrics(flat | (metrics.flat() if metrics else {}))
+        rates = ("answers", "claims", "pairs")
+        flat |= {f"{name}_per_second": session[name] / scoring for name in rates if name in session}
+    tracker.log_metrics(flat | dict(metrics))
     files = run["input"]["inputs"]
     if files:
         digest = files[0]["sha256"] if len(files) == 1 else sha256_json([file["sha256"] for file in files])

@@ -136,12 +136,13 @@ def result_row(
         "seconds": seconds,
         "premises_windowed": sum(pair.windows > 1 for pair in outcome.pairs),
         "premises_truncated": sum(pair.truncated for pair in outcome.pairs),
-        "pairs": [{"method": method, **_pair(pair), **scorer} for pair in outcome.pairs],
+        "pairs": [{"method": method, **pair_row(pair), **scorer} for pair in outcome.pairs],
         "record": verification.to_dict() if verification else None,
     }
 
 
-def _pair(pair: ScoredPair) -> dict[str, Any]:
+def pair_row(pair: ScoredPair) -> dict[str, Any]:
+    """A scored pair as the fields of ``PAIR``, without method and scorer."""
     gate = pair.values.get("gate_tripped")
     return {
         "kind": pair.kind,
@@ -164,7 +165,7 @@ def results_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 def scan_results(run_dir: str | Path) -> pl.LazyFrame:
     """The result rows of a run, lazily; a run without results has none."""
-    return _scan(run_dir, "results", RESULT_SCHEMA)
+    return scan_folder(run_dir, "results", RESULT_SCHEMA)
 
 
 def read_results(run_dir: str | Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -187,7 +188,7 @@ def scored_pairs(run_dir: str | Path) -> pl.DataFrame:
 
 def scan_rejects(run_dir: str | Path) -> pl.LazyFrame:
     """The rejected input rows of a run, lazily."""
-    return _scan(run_dir, "rejects", REJECT_SCHEMA)
+    return scan_folder(run_dir, "rejects", REJECT_SCHEMA)
 
 
 def read_rejects(run_dir: str | Path) -> pl.DataFrame:
@@ -216,7 +217,8 @@ def parquet_files(run_dir: str | Path, folder: str) -> list[str]:
     return sorted(f"{scheme}{name}" for name in names if not name.rsplit("/", 1)[-1].startswith((".", "_")))
 
 
-def _scan(run_dir: str | Path, folder: str, schema: pa.Schema) -> pl.LazyFrame:
+def scan_folder(run_dir: str | Path, folder: str, schema: pa.Schema) -> pl.LazyFrame:
+    """The rows of one folder of a run directory with the columns of ``schema``, lazily; none where it is empty."""
     columns = pl.DataFrame(schema.empty_table()).schema
     files = parquet_files(run_dir, folder)
     if not files:

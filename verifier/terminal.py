@@ -23,7 +23,7 @@ console = Console(highlight=False)
 
 @contextmanager
 def shown_progress() -> Iterator[Any]:
-    """A function for ``verifier.pipeline.run.Progress``: a bar in a terminal, a line now and then in a log."""
+    """A function for ``verifier.pipeline.execution.Progress``: a bar in a terminal, a line now and then in a log."""
     if not console.is_terminal:
         yield _logged()
         return
@@ -60,7 +60,7 @@ def _logged() -> Any:
         last["at"] = time.monotonic()
         of = f" of {total:,}" if total else ""
         left = _left(done - before, (total or done) - done, since)
-        console.print(f"{phase}: {done:,}{of} claims, {_detail(done - before, since, counts)}{left}")
+        console.print(f"{phase}: {done:,}{of} rows, {_detail(done - before, since, counts)}{left}")
 
     return show
 
@@ -68,7 +68,7 @@ def _logged() -> Any:
 def _detail(done: int, since: float, counts: Mapping[str, float]) -> str:
     rate = done / max(time.monotonic() - since, 1e-9)
     wanted = [f"{int(counts[name]):,} {name}" for name in ("pairs", "rejects", "unscored") if counts.get(name)]
-    return ", ".join([f"{rate:,.0f} claims/s", *wanted])
+    return ", ".join([f"{rate:,.0f}/s", *wanted])
 
 
 def _left(done: int, remaining: int, since: float) -> str:
@@ -102,7 +102,7 @@ def show_estimate(estimate: Estimate) -> None:
         ("rejected rows", estimate.rejects),
         ("pairs of the first round", estimate.pairs),
         ("distinct ones, each scored once a batch", estimate.distinct),
-        ("further pairs, at most, if nothing is decided by single passages", estimate.later),
+        ("further pairs, at most", estimate.later),
     )
     for name, count in print_counts:
         console.print(f"{count:>15,} {name}")
@@ -146,3 +146,29 @@ def _show_metrics(metrics: Metrics) -> None:
         "false-support rate": binary.false_support_rate,
     }
     console.print(", ".join(f"{name} {value:.3f}" for name, value in figures.items() if value is not None))
+
+
+def show_answers(counts: Mapping[str, Any]) -> None:
+    """Print how many claims got which verdict, and what became of the answers."""
+    table = Table(title="Verdicts", title_justify="left")
+    for name, justify in (("verdict", "left"), ("claims", "right"), ("share", "right")):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for verdict, count in counts["verdicts"].items():
+        table.add_row(verdict, f"{count:,}", f"{count / max(counts['claims'], 1):.1%}")
+    table.add_row("all", f"{counts['claims']:,}", "", style="bold")
+    console.print(table)
+    parts = [f"{counts['answers']:,} answers"]
+    for name, said in (
+        ("redacted", "with claims cut out"),
+        ("unscored", "not verified, asked again by the same command"),
+        ("rejected", "that do not fit the model"),
+        ("withheld", "withheld"),
+        ("truncated", "texts cut by the embedder"),
+        ("rejects", "input rows rejected, see rejects/"),
+    ):
+        if counts.get(name):
+            parts.append(f"{counts[name]:,} {said}")
+    console.print(", ".join(parts), soft_wrap=True)
+    if corpus := counts.get("corpus"):
+        rejected = f", {corpus['rejects']:,} rows rejected" if corpus["rejects"] else ""
+        console.print(f"corpus of {corpus['passages']:,} passages{rejected}")

@@ -70,7 +70,7 @@ def test_bm25_weights_are_those_of_the_formula() -> None:
     texts = [evidence for evidence, _ in generate(200, seed=1)]
     queries = [claim for _, claim in generate(50, seed=2)]
     index = Bm25(texts)
-    scores = (index.counts(queries) @ index.postings).toarray()
+    scores = (index.words.counts(queries) @ index.postings).toarray()
     np.testing.assert_allclose(scores, [plain_bm25(texts, query) for query in queries], atol=1e-4)
 
 

@@ -57,6 +57,8 @@ def test_a_trace_has_all_that_its_scores_can_be_derived_from() -> None:
         "decompose": "sentences",
         "embed": "words",
         "embed_revision": "1",
+        "confirm": "",
+        "confirm_revision": "",
         "score_model": "v1",
         "plan_model": "planner",
         "prompt_model": "prompt-2",
@@ -93,7 +95,8 @@ def test_the_schema_has_every_field_of_the_record() -> None:
     row = trace().to_dict()
     assert list(TRACE_SCHEMA.names) == [*row] or set(TRACE_SCHEMA.names) == set(row)
     (back,) = traces_table([trace()]).to_pylist()
-    assert {**back, "request": json.loads(back["request"])} == row
+    configuration = {name: value for name, value in back["configuration"].items() if value is not None}
+    assert {**back, "request": json.loads(back["request"]), "configuration": configuration} == row
     assert traces_table([]).schema == TRACE_SCHEMA
     assert [field.name for field in TRACE_SCHEMA.field("models").type] == list(TraceModels.__dataclass_fields__)
 

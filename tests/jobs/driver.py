@@ -1,4 +1,4 @@
-"""Running ``python -m jobs.verify`` as a process of its own, and killing it and what it leaves behind."""
+"""Running a job as a process of its own, and killing it and what it leaves behind."""
 
 import ctypes
 import json
@@ -26,8 +26,8 @@ FREE = (
 )
 
 
-def command(*overrides: str) -> list[str]:
-    return [sys.executable, "-m", "jobs.verify", *overrides]
+def command(*overrides: str, name: str = "verify") -> list[str]:
+    return [sys.executable, "-m", f"jobs.{name}", *overrides]
 
 
 def environment(**settings: object) -> dict[str, str]:
@@ -40,9 +40,11 @@ def environment(**settings: object) -> dict[str, str]:
     )
 
 
-def run(folder: Path, *overrides: str, timeout: float = TIMEOUT, **settings: object) -> tuple[int, str, str]:
-    """Run the job to its end: exit status, standard output, standard error."""
-    with started(folder, *overrides, **settings) as job:
+def run(
+    folder: Path, *overrides: str, name: str = "verify", timeout: float = TIMEOUT, **settings: object
+) -> tuple[int, str, str]:
+    """Run the job ``name`` to its end: exit status, standard output, standard error."""
+    with started(folder, *overrides, name=name, **settings) as job:
         try:
             job.process.wait(timeout)
         except subprocess.TimeoutExpired as error:
@@ -50,7 +52,9 @@ def run(folder: Path, *overrides: str, timeout: float = TIMEOUT, **settings: obj
         return job.process.returncode, job.output(), job.errors()
 
 
-def run_forked(asked: Sequence[tuple[Path, Sequence[str], Mapping[str, str]]]) -> list[tuple[int, str]]:
+def run_forked(
+    asked: Sequence[tuple[Path, Sequence[str], Mapping[str, str]]], name: str = "verify"
+) -> list[tuple[int, str]]:
     """Exit status and standard error of short runs, each given by folder, overrides and environment variables.
 
     They are forks of one process that has imported the job, so each costs a fraction of a second.
@@ -60,7 +64,7 @@ def run_forked(asked: Sequence[tuple[Path, Sequence[str], Mapping[str, str]]]) -
         for folder, overrides, settings in asked
     ]
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.jobs.forked"],
+        [sys.executable, "-m", "tests.jobs.forked", name],
         input="".join(json.dumps(line) + "\n" for line in lines),
         capture_output=True,
         text=True,
@@ -74,11 +78,11 @@ def run_forked(asked: Sequence[tuple[Path, Sequence[str], Mapping[str, str]]]) -
 class Job:
     """A job under way; ``seen`` are all processes that it ever had, as far as we looked."""
 
-    def __init__(self, folder: Path, overrides: tuple[str, ...], settings: Mapping[str, object]) -> None:
+    def __init__(self, folder: Path, overrides: tuple[str, ...], name: str, settings: Mapping[str, object]) -> None:
         self._out, self._err = folder / "stdout.txt", folder / "stderr.txt"
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(
-                command(*overrides),
+                command(*overrides, name=name),
                 cwd=folder,
                 env=environment(**settings),
                 stdout=out,
@@ -133,8 +137,8 @@ class Job:
 
 
 @contextmanager
-def started(folder: Path, *overrides: str, **settings: object) -> Iterator[Job]:
-    job = Job(folder, overrides, settings)
+def started(folder: Path, *overrides: str, name: str = "verify", **settings: object) -> Iterator[Job]:
+    job = Job(folder, overrides, name, settings)
     try:
         yield job
     finally:

@@ -1,21 +1,22 @@
-"""Runs the job once for every line of standard input, each in a fork of this process: imports are paid once.
+"""Runs a job once for every line of standard input, each in a fork of this process: imports are paid once.
 
 A line is JSON: folder, overrides, settings (environment variables). Standard output and error go to files there.
 """
 
+import importlib
 import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from jobs.verify import main
 from verifier.exits import run_job
 
 SECONDS = 150
 
 
-def fork(folder: Path, overrides: list[str], settings: dict[str, str]) -> int:
+def fork(main: Callable[[], object], folder: Path, overrides: list[str], settings: dict[str, str]) -> int:
     child = os.fork()
     if child:
         return child
@@ -23,7 +24,7 @@ def fork(folder: Path, overrides: list[str], settings: dict[str, str]) -> int:
     os.environ.update(settings)
     for number, name in ((1, "stdout.txt"), (2, "stderr.txt")):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-    sys.argv = ["jobs/verify.py", *overrides]
+    sys.argv = ["job", *overrides]
     status = 99
     try:
         run_job(main)
@@ -48,8 +49,9 @@ def wait(child: int) -> int:
 
 
 if __name__ == "__main__":
+    main = importlib.import_module(f"jobs.{sys.argv[1]}").main
     for line in sys.stdin:
         case = json.loads(line)
         folder = Path(case["folder"])
-        status = wait(fork(folder, case["overrides"], case["settings"]))
+        status = wait(fork(main, folder, case["overrides"], case["settings"]))
         print(json.dumps([status, (folder / "stderr.txt").read_text()]), flush=True)

@@ -60,9 +60,9 @@ def test_folder_pattern_list_gz_and_json(tmp_path: Path) -> None:
     patterns = {"*.json*": 4, "**/*.jsonl": 1, "?.jsonl.gz": 1, "deep/*": 1}
     for number, (pattern, count) in enumerate(patterns.items()):
         spec = InputSpec("claims", f"{folder}/{pattern}")
-        assert prepare(spec, str(tmp_path / f"out{number}")).claims == count, pattern
+        assert prepare(spec, str(tmp_path / f"out{number}")).rows == count, pattern
     several = InputSpec("claims", [str(folder / "deep"), (folder / "d.json").as_uri()])
-    assert prepare(several, (tmp_path / "uri").as_uri()).claims == 2
+    assert prepare(several, (tmp_path / "uri").as_uri()).rows == 2
     assert [row["claim_id"] for row in work(tmp_path / "uri")] == ["c3", "c4"]
 
 
@@ -197,7 +197,7 @@ def test_wice_lines_need_not_stand_together(tmp_path: Path) -> None:
 @needs_shared
 def test_published_wice(tmp_path: Path) -> None:
     summary = prepare(InputSpec("wice", str(SHARED / "data/wice/test.jsonl")), str(tmp_path / "out"))
-    assert (summary.rows_read, summary.claims, summary.evidence_items, summary.rejects) == (358, 358, 1070, 0)
+    assert (summary.rows_read, summary.rows, summary.evidence_items, summary.rejects) == (358, 358, 1070, 0)
     assert summary.labels == {"insufficient": 248, "supported": 110}
     assert summary.categories == {"not_supported": 32, "partially_supported": 216, "supported": 110}
     assert summary.inputs[0].sha256.startswith("234bb8c2")
@@ -207,7 +207,7 @@ def test_published_wice(tmp_path: Path) -> None:
 def test_published_registration(tmp_path: Path) -> None:
     path = SHARED / "data/claim-verifier/guards44/registration.json"
     summary = prepare(InputSpec("registration", str(path)), str(tmp_path / "out"))
-    assert (summary.claims, summary.rejects) == (44, 0)
+    assert (summary.rows, summary.rejects) == (44, 0)
     assert summary.labels["incomplete"] == 4
 
 
@@ -223,7 +223,7 @@ def test_own_columns_can_be_ignored_by_name(tmp_path: Path) -> None:
     evidence = [{"reference": "m", "text": "t", "score": 1}]
     path = write(tmp_path / "in.jsonl", [claim(0, url="x", score=2, evidence=evidence)])
     assert prepare(InputSpec("claims", str(path)), str(tmp_path / "a")).rejects == 1
-    assert prepare(InputSpec("claims", str(path), ignore=("url", "score")), str(tmp_path / "b")).claims == 1
+    assert prepare(InputSpec("claims", str(path), ignore=("url", "score")), str(tmp_path / "b")).rows == 1
 
 
 def test_an_answer_with_one_bad_sentence_is_rejected_whole(tmp_path: Path) -> None:
@@ -236,4 +236,4 @@ def test_an_answer_with_one_bad_sentence_is_rejected_whole(tmp_path: Path) -> No
     summary = prepare(InputSpec("cited", str(path)), str(tmp_path / "out"), max_evidence=2)
     assert [row["claim_id"] for row in work(tmp_path / "out")] == ["b#0"]
     assert [(row["claim_id"], row["code"]) for row in rejects(tmp_path / "out")] == [("a", "too_much_evidence")]
-    assert summary.claims == 1
+    assert summary.rows == 1

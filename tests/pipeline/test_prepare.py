@@ -69,14 +69,14 @@ def test_every_bad_line_is_a_reject_and_the_others_survive(tmp_path: Path, chunk
     assert f"{path}:1" in next(row["message"] for row in bad if row["code"] == "repeated_claim_id")
     assert next(row["raw"] for row in bad if row["message"].endswith("byte 28")).count("\\xff") == 1
     assert next(row["claim_id"] for row in bad if row["code"] == "empty_claim") == "c2"
-    assert (summary.rows_read, summary.claims, summary.rejects) == (len(lines), len(good), len(bad))
+    assert (summary.rows_read, summary.rows, summary.rejects) == (len(lines), len(good), len(bad))
     assert summary.rejects_by_code == Counter(code for _, code in BAD_LINES)
 
 
 def test_empty_input_has_readable_tables(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").touch()
     summary = prepare(InputSpec("claims", str(tmp_path / "in.jsonl")), str(tmp_path / "out"))
-    assert (summary.rows_read, summary.claims, summary.rejects) == (0, 0, 0)
+    assert (summary.rows_read, summary.rows, summary.rejects) == (0, 0, 0)
     assert work(tmp_path / "out") == rejects(tmp_path / "out") == []
 
 
@@ -95,7 +95,7 @@ def test_too_many_rejects_keep_the_work(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(TooManyRejects, match=r"2 rows were rejected \(unparseable_json 2\)") as caught:
             prepare(spec, str(output), max_rejects=1)
-        assert caught.value.summary.claims == 2
+        assert caught.value.summary.rows == 2
     assert len(work(output)) == len(rejects(output)) == 2
     assert prepare(spec, str(output), max_rejects=2).rejects == 2
 
@@ -264,9 +264,9 @@ def test_broken_rows_never_crash_and_are_never_dropped(tmp_path: Path, form: str
     output = tmp_path / "out"
     summary = prepare(InputSpec(form, *paths), str(output))
     good, bad = work(output), rejects(output)
-    assert (len(good), len(bad)) == (summary.claims, summary.rejects)
+    assert (len(good), len(bad)) == (summary.rows, summary.rejects)
     assert sorted(row["row_id"] for row in [*good, *bad] if row["row_id"] is not None) == list(range(summary.rows_read))
     orphans = [row for row in bad if row["row_id"] is None]
     assert len(orphans) <= count if form == "wice" else len(orphans) <= evidence
     assert summary.rows_read == count or form == "wice"
-    assert summary.claims > 100 or form == "joined"
+    assert summary.rows > 100 or form == "joined"

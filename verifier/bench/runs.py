@@ -5,8 +5,9 @@ from functools import partial
 from typing import Any
 
 from verifier.pipeline.cluster import ActorPool, Cluster
+from verifier.pipeline.execution import Progress
 from verifier.pipeline.meter import Totals
-from verifier.pipeline.run import InputLimits, Progress, RunPlan, execute
+from verifier.pipeline.run import InputLimits, RunPlan, execute
 from verifier.pipeline.sources import InputSpec
 from verifier.records import VerificationPolicy
 from verifier.scorers.base import identify

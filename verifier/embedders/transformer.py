@@ -69,6 +69,19 @@ class TransformerEmbedder:
         self._network = _encoder(source, self.revision).to(self._device)
         self.dimension = int(self._network.config.hidden_size)
 
+    @classmethod
+    def identify(
+        cls,
+        model: str | None = None,
+        revision: str | None = None,
+        device: str = "auto",
+        max_length: int = 256,
+        token_budget: int | None = None,
+    ) -> dict[str, str]:
+        """Model and resolved revision without loading weights; raises what the constructor would of both."""
+        source = str(minilm_directory()) if model is None else str(model)
+        return {"model": MINILM if model is None else str(model), "revision": pinned(source, revision)}
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of ``texts``, float32 of shape (n, dimension); each distinct text is embedded once.
 
@@ -85,6 +98,15 @@ class TransformerEmbedder:
         if not np.isfinite(vectors).all():
             raise VerificationError(f"the embedder {self.model} returned values that are not finite")
         return vectors[where]
+
+    def cuts(self, texts: Sequence[str]) -> list[bool]:
+        """Whether each text is longer than ``max_length`` word pieces, so that ``embed`` reads only its beginning."""
+        special = int(self._tokenizer.num_special_tokens_to_add(pair=False))
+        # No word piece is shorter than a byte, so that only long texts need to be looked at.
+        long = list(dict.fromkeys(text for text in texts if len(text.encode()) + special > self._max_length))
+        lengths = [len(ids) for ids in self._tokenizer(long)["input_ids"]] if long else []
+        cut = {text for text, length in zip(long, lengths, strict=True) if length > self._max_length}
+        return [text in cut for text in texts]
 
     def vocabulary(self) -> dict[str, int]:
         """Word piece to its id."""

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from verifier.errors import ConfigurationError, VerificationError
-from verifier.factuality.corpus import Corpus, Item
+from verifier.factuality.corpus import Corpus, Item, check_k
 from verifier.factuality.corroboration import Corroboration, corroborate, sentence_claims
 from verifier.factuality.receipts import FactualityReceipt, claim_verdict
 
@@ -71,7 +71,7 @@ def check_factuality(
     where the corroborator fails, or where it or the search or the extractor returns something else: neither ever
     becomes a verdict.
     """
-    _check_limits(k, min_score)
+    check_limits(k, min_score)
     claims = _claims(answer, extract)
     retrieved = [retrieved_claim(claim, substrate.search(claim, k, scope=scope), min_score) for claim in claims]
     return receipt(RetrievedAnswer(answer, tuple(retrieved)), corroborates)
@@ -87,7 +87,7 @@ def retrieve_answers(
     scopes: Sequence[str | None] | None = None,
 ) -> list[RetrievedAnswer]:
     """The claims of many answers with their evidence, all searched at once; ``scopes`` has one scope an answer."""
-    _check_limits(k, min_score)
+    check_limits(k, min_score)
     claims = [_claims(answer, extract) for answer in answers]
     scopes = [None] * len(answers) if scopes is None else scopes
     asked = [(claim, scope) for of_answer, scope in zip(claims, scopes, strict=True) for claim in of_answer]
@@ -137,8 +137,8 @@ def _judged(corroborates: Corroborates, evidence: str, claim: str) -> Corroborat
     return answer
 
 
-def _check_limits(k: int, min_score: float) -> None:
-    if k < 1:
-        raise ConfigurationError(f"k is {k}: at least one passage a claim must be retrieved")
+def check_limits(k: int, min_score: float) -> None:
+    """Raise ConfigurationError for a ``k`` below 1 or a ``min_score`` that is not finite."""
+    check_k(k)
     if not math.isfinite(min_score):
         raise ConfigurationError(f"min_score is {min_score}: a number on the cosine scale expected")

@@ -1,14 +1,14 @@
 """A corpus in memory: passages, their vectors in shards, and a search for many queries at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.errors import ConfigurationError
-from verifier.factuality.bm25 import Bm25
+from verifier.factuality.bm25 import Bm25, WordCounter
 from verifier.factuality.retrieval import Found, Shard, merge, search_shard
 
 Ranking = Literal["embeddings", "bm25"]
@@ -77,12 +77,13 @@ class Corpus:
         self.passages = passages
         self._embedder = embedder
         texts = [passage.text for passage in passages]
-        self._bm25 = Bm25(texts) if ranking == "bm25" else None
+        bm25 = Bm25(texts) if ranking == "bm25" else None
+        self._words = None if bm25 is None else bm25.words
         scopes = np.array([passage.scope or "" for passage in passages], dtype=np.str_)
         self.shards: list[Shard] = []
         for start in range(0, len(texts), shard_rows):
             part = slice(start, start + shard_rows)
-            postings = None if self._bm25 is None else self._bm25.postings[:, part]
+            postings = None if bm25 is None else bm25.postings[:, part]
             self.shards.append(Shard(start, embedder.embed(texts[part]), scopes[part], postings))
 
     def search(self, query: str, k: int, *, scope: str | None = None) -> list[Hit]:
@@ -91,23 +92,56 @@ class Corpus:
 
     def search_many(self, queries: Sequence[str], k: int, scopes: Sequence[str | None]) -> list[list[Hit]]:
         """Like ``search`` for many queries, each in the scope of the same position."""
-        if k < 1:
-            raise ConfigurationError(f"k is {k}: at least one passage a claim must be retrieved")
-        hits: list[list[Hit]] = [[] for _ in queries]
-        if not self.shards or not queries:
-            return hits
-        vectors = self._embedder.embed(queries)
-        words = None if self._bm25 is None else self._bm25.counts(queries)
-        for scope, rows in _by_scope(scopes):
-            asked = None if words is None else words[rows]
-            found = merge([search_shard(shard, vectors[rows], k, scope, asked) for shard in self.shards], k)
-            for row, of_row in zip(rows, self._hits(found), strict=True):
-                hits[row] = of_row
-        return hits
+        if not self.shards:
+            check_k(k)
+            return [[] for _ in queries]
+        return search_corpus(queries, k, scopes, self._embedder, self._words, self._find, self._fetch)
 
-    def _hits(self, found: Found) -> Iterator[list[Hit]]:
-        for indices, cosines in zip(found.index.tolist(), found.cosine.tolist(), strict=True):
-            yield [Hit(self.passages[i], cosine) for i, cosine in zip(indices, cosines, strict=True) if i >= 0]
+    def _find(self, vectors: NDArray[np.float32], k: int, scope: str | None, words: Any) -> Found:
+        return merge([search_shard(shard, vectors, k, scope, words) for shard in self.shards], k)
+
+    def _fetch(self, indices: Sequence[int]) -> dict[int, Passage]:
+        return {index: self.passages[index] for index in indices}
+
+
+def search_corpus(
+    queries: Sequence[str],
+    k: int,
+    scopes: Sequence[str | None],
+    embedder: Embedder,
+    words: WordCounter | None,
+    find: Callable[[NDArray[np.float32], int, str | None, Any], Found],
+    fetch: Callable[[Sequence[int]], Mapping[int, Passage]],
+) -> list[list[Hit]]:
+    """The k best passages of a sharded corpus for each query, in the scope of the same position.
+
+    Args:
+        queries, k, scopes: what is asked.
+        embedder: of the queries; the corpus was embedded by the same.
+        words: for BM25, None ranks by cosine.
+        find: like ``search_shard`` over all shards, merged.
+        fetch: passages by corpus index.
+
+    Raises ConfigurationError for a ``k`` below 1.
+    """
+    check_k(k)
+    hits: list[list[Hit]] = [[] for _ in queries]
+    if not queries:
+        return hits
+    vectors = embedder.embed(queries)
+    counts = None if words is None else words.counts(queries)
+    for scope, rows in _by_scope(scopes):
+        found = find(vectors[rows], k, scope, None if counts is None else counts[rows])
+        passages = fetch(np.unique(found.index[found.index >= 0]).tolist())
+        for row, indices, cosines in zip(rows, found.index.tolist(), found.cosine.tolist(), strict=True):
+            hits[row] = [Hit(passages[i], cosine) for i, cosine in zip(indices, cosines, strict=True) if i >= 0]
+    return hits
+
+
+def check_k(k: int) -> None:
+    """Raise ConfigurationError for a ``k`` below 1."""
+    if k < 1:
+        raise ConfigurationError(f"k is {k}: at least one passage a claim must be retrieved")
 
 
 def _by_scope(scopes: Sequence[str | None]) -> Iterator[tuple[str | None, list[int]]]:

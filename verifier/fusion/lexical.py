@@ -119,13 +119,14 @@ def numeric_atoms(tokens: Iterable[str]) -> list[str]:
     >>> numeric_atoms(tokenize('500 500.0 0500 "500" 1,000 1e3 5pm'))
     ['500', '500', '500', '500', '1000', '1000']
     """
-    return [atom for token in tokens for atom in _atoms_of(token)]
+    return [atom for token in tokens for atom in atoms_of(token)]
 
 
-def _atoms_of(token: str) -> list[str]:
+def atoms_of(token: str) -> list[str]:
+    """The ``numeric_atoms`` of one token."""
     if token in _MONTHS:
         return [_MONTHS[token]]
-    if not _DIGIT.search(token):
+    if token.isalpha() or not _DIGIT.search(token):
         return []
     pieces = (piece.replace(",", "") for piece in _ATOM_BORDER.split(token))
     return [_canonical(float(piece)) for piece in pieces if _NUMBER.fullmatch(piece)]

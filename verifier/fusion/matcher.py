@@ -7,7 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.fusion.batch import Batch, Pairs, bare, marked_spans
+from verifier.fusion.batch import Batch, bare, marked_spans
+from verifier.fusion.candidates import Pairs
 from verifier.fusion.config import Formula
 from verifier.fusion.records import (
     Candidate,
@@ -19,7 +20,7 @@ from verifier.fusion.records import (
     SpanRef,
     check_draft,
 )
-from verifier.fusion.scoring import Matched, score_pairs
+from verifier.fusion.scoring import Matched
 from verifier.fusion.verdicts import Verdict
 
 VERIFIED = "verified"
@@ -98,9 +99,7 @@ def _matched(drafts: Sequence[Draft], embedder: Embedder | None, formula: Formul
     place = np.zeros(len(texts), np.int64)
     place[rows] = np.arange(len(rows))
     pairs = batch.candidates(vectors, place, formula.candidates_m)
-    scored = score_pairs(
-        batch.features, batch.claim_texts, batch.span_texts, pairs.claims, pairs.spans, pairs.cosine, formula
-    )
+    scored = batch.scored(pairs, formula)
     candidates, best = _candidates(batch, pairs, scored), scored.best(len(batch.claims)).tolist()
     bounds = scored.bounds(len(batch.claims)).tolist()
     of_claims = [

@@ -5,6 +5,7 @@ plan alone, and the IDF is that of the plan.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,10 @@ _CHUNK = 1 << 15  # pairs whose rows of the sparse matrices are held at a time
 
 @dataclass(frozen=True)
 class Texts:
-    """Claims, or spans, of several plans: the row of each one's text and the number of its plan, shape (n,)."""
+    """Claims, or spans, of several plans: the row of each one's text and the number of its plan, shape (n,).
+
+    They are ordered by plan.
+    """
 
     rows: Indices
     plans: Indices
@@ -53,11 +57,13 @@ class Matched:
 
     def best(self, claims: int) -> Indices:
         """The pair with each claim's largest score, the first span on ties; -1 without pairs: shape (claims,)."""
-        order = np.lexsort((self.spans, -self.score, self.claims))
         bounds = self.bounds(claims)
+        some = np.flatnonzero(bounds[1:] > bounds[:-1])
         found = np.full(claims, -1)
-        some = bounds[1:] > bounds[:-1]
-        found[some] = order[bounds[:-1][some]]
+        if len(some):
+            largest = np.repeat(np.maximum.reduceat(self.score, bounds[some]), np.diff(bounds)[some])
+            equal = np.flatnonzero(self.score == largest)
+            found[some] = equal[np.searchsorted(equal, bounds[some])]
         return found
 
 
@@ -71,50 +77,70 @@ def score_pairs(
     formula: Formula,
 ) -> Matched:
     """Score pairs of positions, ordered by claim and span; ``spans`` are all those of the plans, asked for or not."""
-    lexical = coverage(features, claims, spans, pair_claims, pair_spans)
-    tripped = gates(features, claims, spans, pair_claims, pair_spans)
-    return Matched(pair_claims, pair_spans, cosine, lexical, tripped, fused(cosine, lexical, tripped, formula))
+    return PlanUnits.of(features, claims, spans).scored(pair_claims, pair_spans, cosine, formula)
+
+
+@dataclass(frozen=True)
+class PlanUnits:
+    """What claims have and what spans have of it: a unit is a token or a number of a claim, in its plan.
+
+    Attributes:
+        wanted, held: CSR float64 of shapes (claims, units) and (spans, units): how often each has a token, 1 for a
+            number. What no claim of the plan has is left out.
+        spans_of_plan: how many spans the unit's plan has, shape (units,).
+        is_number: whether the unit is a number, shape (units,).
+    """
+
+    wanted: Any
+    held: Any
+    spans_of_plan: Indices
+    is_number: Bools
+
+    @classmethod
+    def of(cls, features: TextFeatures, claims: Texts, spans: Texts) -> "PlanUnits":
+        """Number the units of several plans, those of a plan in the order of ``features``."""
+        wanted, held = features.units[claims.rows], features.units[spans.rows]
+        size = max(wanted.shape[1], 1)
+        keys = np.repeat(claims.plans, np.diff(wanted.indptr)) * size + wanted.indices
+        units, columns = np.unique(keys, return_inverse=True)
+        found = _columns_of(held, spans.plans, wanted, claims.plans, columns)
+        known = np.flatnonzero(found >= 0)
+        ends = np.searchsorted(known, held.indptr)
+        in_plan = np.bincount(spans.plans, minlength=int(claims.plans.max(initial=0)) + 1)
+        return cls(
+            sparse.csr_matrix((wanted.data, columns, wanted.indptr), shape=(len(claims.rows), len(units))),
+            sparse.csr_matrix((held.data[known], found[known], ends), shape=(len(spans.rows), len(units))),
+            in_plan[units // size],
+            units % size >= features.tokens,
+        )
+
+    def scored(self, pair_claims: Indices, pair_spans: Indices, cosine: Floats, formula: Formula) -> Matched:
+        """Score pairs of positions, ordered by claim and span."""
+        lexical, tripped = self.evidence(pair_claims, pair_spans)
+        return Matched(pair_claims, pair_spans, cosine, lexical, tripped, fused(cosine, lexical, tripped, formula))
+
+    def evidence(self, pair_claims: Indices, pair_spans: Indices) -> tuple[Floats, Bools]:
+        """``lexical_coverage`` of each pair under its ``PlanIdf``, and ``numeric_gate_trips``, both (pairs,)."""
+        frequency = np.bincount(self.held.indices, minlength=len(self.is_number))
+        idf = np.log(1 + self.spans_of_plan / np.maximum(frequency, 1))
+        weights = np.stack([np.where(self.is_number, 0, idf), self.is_number], axis=1)
+        whole = (self.wanted @ weights)[pair_claims]
+        shared = np.empty(whole.shape)
+        for start in range(0, len(shared), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            shared[part] = self.wanted[pair_claims[part]].minimum(self.held[pair_spans[part]]) @ weights
+        covered = np.divide(shared[:, 0], whole[:, 0], out=np.zeros(len(whole)), where=whole[:, 0] > 0)
+        return covered, shared[:, 1] < whole[:, 1]
 
 
 def coverage(features: TextFeatures, claims: Texts, spans: Texts, pair_claims: Indices, pair_spans: Indices) -> Floats:
-    """``lexical_coverage`` of each pair under the ``PlanIdf`` of its plan, in [0, 1], shape (pairs,).
-
-    Only tokens of claims count, so spans are reduced to them: columns are (plan, token) units that a claim has.
-    """
-    size = features.tokens.shape[1]
-    wanted, keys = _keyed(features.tokens, claims, size)
-    units, columns = np.unique(keys, return_inverse=True)
-    held, keys = _keyed(features.tokens, spans, size)
-    found = np.searchsorted(units, keys)
-    known = found < len(units)
-    known[known] = units[found[known]] == keys[known]
-    counts_wanted = sparse.csr_matrix((wanted.data, columns, wanted.indptr), shape=(len(claims.rows), len(units)))
-    owners = np.repeat(np.arange(len(spans.rows)), np.diff(held.indptr))[known]
-    counts_held = sparse.csr_matrix((held.data[known], (owners, found[known])), shape=(len(spans.rows), len(units)))
-    frequency = np.bincount(found[known], minlength=len(units))
-    in_plan = np.bincount(spans.plans, minlength=int(claims.plans.max(initial=0)) + 1)
-    idf = np.log(1 + in_plan[units // max(size, 1)] / np.maximum(frequency, 1))
-    whole = (counts_wanted @ idf)[pair_claims]
-    shared = _by_chunk(
-        lambda one, two: counts_wanted[one].minimum(counts_held[two]) @ idf, pair_claims, pair_spans, np.float64
-    )
-    covered: Floats = np.divide(shared, whole, out=np.zeros(len(whole)), where=whole > 0)
-    return covered
+    """``lexical_coverage`` of each pair under the ``PlanIdf`` of its plan, in [0, 1], shape (pairs,)."""
+    return PlanUnits.of(features, claims, spans).evidence(pair_claims, pair_spans)[0]
 
 
 def gates(features: TextFeatures, claims: Texts, spans: Texts, pair_claims: Indices, pair_spans: Indices) -> Bools:
     """``numeric_gate_trips`` of each pair, shape (pairs,)."""
-    wanted = np.diff(features.atoms.indptr)[claims.rows[pair_claims]]
-    tripped = np.zeros(len(pair_claims), np.bool_)
-    asked = np.flatnonzero(wanted)
-    shared = _by_chunk(
-        lambda one, two: np.diff(features.atoms[one].multiply(features.atoms[two]).tocsr().indptr),
-        claims.rows[pair_claims[asked]],
-        spans.rows[pair_spans[asked]],
-        np.int64,
-    )
-    tripped[asked] = shared < wanted[asked]
-    return tripped
+    return PlanUnits.of(features, claims, spans).evidence(pair_claims, pair_spans)[1]
 
 
 def fused(cosine: Floats, lexical: Floats, tripped: Bools, formula: Formula) -> Floats:
@@ -133,36 +159,16 @@ def fused(cosine: Floats, lexical: Floats, tripped: Bools, formula: Formula) -> 
     return capped.round(DECIMALS)
 
 
-def top_candidates(cosine: Floats, cited: Bools, limit: int) -> tuple[Indices, Indices]:
-    """The (claim, span) positions to match, by claim and then by span.
-
-    Args:
-        cosine: shape (claims, spans).
-        cited: the same shape; a cited span is a candidate whatever its cosine.
-        limit: spans with the largest cosines that are candidates as well, the first of the plan on ties.
-    """
-    chosen = cited.copy()
-    top = np.argsort(-cosine, axis=1, kind="stable")[:, :limit]
-    np.put_along_axis(chosen, top, True, axis=1)
-    rows, columns = np.nonzero(chosen)
-    return rows, columns
-
-
-def cosines(claims: NDArray[Any], spans: NDArray[Any]) -> Floats:
-    """The cosines of unit vectors, as one product of shape (claims, spans), rounded to 12 places."""
-    product: Floats = claims.astype(np.float64) @ spans.astype(np.float64).T
-    return np.clip(product.round(DECIMALS), -1, 1)
-
-
-def _keyed(tokens: Any, texts: Texts, size: int) -> tuple[Any, Indices]:
-    """The token counts of texts, and for every count the number of its token within its plan."""
-    counts = tokens[texts.rows]
-    return counts, np.repeat(texts.plans, np.diff(counts.indptr)) * size + counts.indices
-
-
-def _by_chunk(of_pairs: Any, one: Indices, two: Indices, dtype: Any) -> NDArray[Any]:
-    result = np.empty(len(one), dtype)
-    for start in range(0, len(one), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        result[part] = of_pairs(one[part], two[part])
-    return result
+def _columns_of(held: Any, held_plans: Indices, wanted: Any, wanted_plans: Indices, columns: Indices) -> Indices:
+    """The column of each entry of the spans, -1 where no claim of the plan has it."""
+    plans = np.arange(max(held_plans.max(initial=-1), wanted_plans.max(initial=-1)) + 2)
+    own = wanted.indptr[np.searchsorted(wanted_plans, plans)].tolist()
+    others = held.indptr[np.searchsorted(held_plans, plans)].tolist()
+    column_of = np.full(held.shape[1], -1)
+    found = np.empty(held.nnz, np.int64)
+    for (first, end), (start, stop) in zip(pairwise(own), pairwise(others), strict=True):
+        units = wanted.indices[first:end]
+        column_of[units] = columns[first:end]
+        found[start:stop] = column_of[held.indices[start:stop]]
+        column_of[units] = -1
+    return found

@@ -26,6 +26,7 @@ class TraceModels:
         gen: wrote the draft.
         decompose: made claims of it.
         embed, embed_revision: embedded claims and spans, all of them; empty where verification was unavailable.
+        confirm, confirm_revision: the scorer that was asked on top of the matcher.
         score_model: ``SCORE_MODEL``.
         plan_model, prompt_model: names of what made the plan and the prompt.
     """
@@ -34,6 +35,8 @@ class TraceModels:
     decompose: str = ""
     embed: str = ""
     embed_revision: str = ""
+    confirm: str = ""
+    confirm_revision: str = ""
     score_model: str = SCORE_MODEL
     plan_model: str = ""
     prompt_model: str = ""
@@ -79,7 +82,7 @@ class GenerationTrace:
         kind: ``generation``.
         query_id, request, usage_input_tokens, usage_output_tokens, ts: see ``Generation``.
         plan_hash, prompt_hash: hexadecimal sha256, see ``plan_hash``; of the prompt's text.
-        configuration: the fields of ``FusionConfig``.
+        configuration: the fields of ``FusionConfig``, and the thresholds of a scorer that was asked on top.
         draft: as generated, before any redaction.
         claims, verification: see ``DraftVerdict``.
     """
@@ -113,8 +116,14 @@ def plan_hash(spans: Iterable[PlanSpan]) -> str:
     return sha256_json([asdict(span) for span in spans])
 
 
-def trace_of(draft: Draft, verdict: DraftVerdict, config: FusionConfig, generation: Generation) -> GenerationTrace:
-    """The trace of a draft and what became of it."""
+def trace_of(
+    draft: Draft,
+    verdict: DraftVerdict,
+    config: FusionConfig,
+    generation: Generation,
+    confirm: tuple[str, str] = ("", ""),
+) -> GenerationTrace:
+    """The trace of a draft and what became of it; ``confirm`` is model and revision of a scorer asked on top."""
     return GenerationTrace(
         query_id=generation.query_id,
         request=generation.request,
@@ -125,9 +134,9 @@ def trace_of(draft: Draft, verdict: DraftVerdict, config: FusionConfig, generati
             generation.decompose,
             verdict.embed_model,
             verdict.embed_revision,
-            SCORE_MODEL,
-            generation.plan_model,
-            generation.prompt_model,
+            *confirm,
+            plan_model=generation.plan_model,
+            prompt_model=generation.prompt_model,
         ),
         configuration=config.model_dump(mode="json"),
         plan=TracePlan(draft.spans),
@@ -167,7 +176,7 @@ _CLAIM = pa.struct(
         "candidates": pa.list_(_CANDIDATE),
     }
 )
-_SPAN = pa.struct(
+SPAN_TYPE = pa.struct(
     {
         "span_id": pa.string(),
         "text": pa.string(),
@@ -184,6 +193,8 @@ _CONFIGURATION = pa.struct(
         "partial": pa.float64(),
         "cap": pa.float64(),
         "policy": pa.string(),
+        "entailment_threshold": pa.float64(),
+        "contradiction_threshold": pa.float64(),
     }
 )
 
@@ -196,7 +207,7 @@ TRACE_SCHEMA = pa.schema(
         "prompt_hash": pa.string(),
         "models": pa.struct({name: pa.string() for name in TraceModels.__dataclass_fields__}),
         "configuration": _CONFIGURATION,
-        "plan": pa.struct({"spans": pa.list_(_SPAN)}),
+        "plan": pa.struct({"spans": pa.list_(SPAN_TYPE)}),
         "draft": pa.string(),
         "claims": pa.list_(_CLAIM),
         "verification": pa.string(),
@@ -218,8 +229,10 @@ def read_trace(row: Mapping[str, Any]) -> GenerationTrace:
 
     A malformed one raises ``pydantic.ValidationError`` (a ``ValueError``).
     """
-    request = row.get("request")
-    parsed = {"request": _JSON.validate_json(request)} if isinstance(request, str) else {}
+    request, configuration = row.get("request"), row.get("configuration")
+    parsed: dict[str, Any] = {"request": _JSON.validate_json(request)} if isinstance(request, str) else {}
+    if isinstance(configuration, Mapping):  # in a table a field that a run does not have is null
+        parsed["configuration"] = {name: value for name, value in configuration.items() if value is not None}
     return _TRACE.validate_python({**row, **parsed})
 
 

@@ -36,3 +36,8 @@ class RememberingEmbedder:
         while len(self._vectors) > self._size:
             self._vectors.popitem(last=False)
         return result
+
+    def cuts(self, texts: Sequence[str]) -> list[bool]:
+        """Whether the embedder reads only the beginning of each text."""
+        cut: list[bool] = self._embedder.cuts(texts)
+        return cut

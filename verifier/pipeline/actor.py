@@ -16,7 +16,7 @@ from verifier.pipeline.meter import Meter
 from verifier.protocol import Method, Outcome, Pair, Scores, run_plan
 from verifier.results import result_row, results_table
 from verifier.schemas import claim_from_row
-from verifier.scorers.base import score_round, support_round
+from verifier.scorers.base import ask_round
 
 ScorerFactory = Callable[[], Any]
 MethodFactory = Callable[[str], Method]
@@ -45,7 +45,6 @@ class VerifyActor:
         if self._scorer.model != model:
             raise ConfigurationError(f"the scorer's model is {self._scorer.model!r} but the policy's is {model!r}")
         self._method = method(self._scorer.revision)
-        self._ask = support_round if self._method.asks == "support" else score_round
         self._batch_size = batch_size
         self._meter = meter
         self._model_lock = Lock()
@@ -72,7 +71,7 @@ class VerifyActor:
             with self._model_lock:
                 began = time.perf_counter()
                 before = self._counters()
-                scores = self._ask(self._scorer, pairs)
+                scores = ask_round(self._scorer, pairs, self._method.asks)
                 counted = {name: count - before[name] for name, count in self._counters().items()}
             ended = time.perf_counter()
             elsewhere += ended - asked
@@ -86,7 +85,7 @@ class VerifyActor:
         cpu_before, self._cpu_seconds = self._cpu_seconds, time.process_time()
         self._meter.add(
             {
-                "claims": len(rows),
+                "rows": len(rows),
                 "unscored": sum(outcome.error is not None for outcome in outcomes),
                 "plan_seconds": total - elsewhere,
                 "batch_seconds": total,
@@ -123,10 +122,7 @@ class VerifyActor:
 def _scorers_within(scorer: Any) -> Iterator[Any]:
     """A scorer and those that it is made of."""
     yield scorer
-    for part in (
-        *getattr(scorer, "members", {}).values(),
-        getattr(scorer, "cheap", None),
-        getattr(scorer, "decisive", None),
-    ):
+    parts = (getattr(scorer, name, None) for name in ("cheap", "decisive", "cosine", "labels"))
+    for part in (*getattr(scorer, "members", {}).values(), *parts):
         if part is not None:
             yield from _scorers_within(part)

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow.dataset as pads
 from numpy.typing import NDArray
 
-from verifier.pipeline.run import Progress, RunPlan, prepared_input
+from verifier.pipeline.execution import Progress
+from verifier.pipeline.run import RunPlan, prepared_input
 from verifier.pipeline.storage import check_writable, held, open_filesystem
 from verifier.protocol import Pair
 from verifier.records import Claim
@@ -22,7 +23,7 @@ _BATCH = 512
 
 @dataclass
 class ModelCost:
-    """What one model of the scorer would be asked in the first round.
+    """What one model of the scorer would be asked in the first round; one of labels, the longest passage of each claim.
 
     Attributes:
         name: the member of an ensemble, or the scorer.
@@ -76,19 +77,20 @@ def estimate(plan: RunPlan, progress: Progress) -> Estimate:
     for claims in _batches(plan.output_dir):
         asked = _first_round(method, claims)
         pairs += len(asked)
-        later += sum(_later_pairs(claim, plan.policy) for claim in claims)
+        later += sum(_later_pairs(claim, method) for claim in claims)
         distinct = list(dict.fromkeys((pair.premise, pair.hypothesis) for pair in asked))
         hashes.append(np.array([_hash(pair) for pair in distinct], dtype=np.uint64))
         for name, sizer in sizers.items():
-            tokens, windows, failed = sizer.sizes(distinct)
+            confirms = method.asks == "support+labels" and name == "labels"
+            tokens, windows, failed = sizer.sizes(_longest(asked) if confirms else distinct)
             costs[name].tokens.append(tokens)
             costs[name].windowed += int((windows > 1).sum())
             costs[name].failed += failed
         done += len(claims)
-        progress("plan", done, prepared.claims, {"pairs": pairs})
+        progress("plan", done, prepared.rows, {"pairs": pairs})
     models = {name: cost.figures() for name, cost in costs.items()}
     distinct_pairs = len(np.unique(np.concatenate(hashes))) if hashes else 0
-    return Estimate(prepared.claims, prepared.rejects, pairs, distinct_pairs, later, models)
+    return Estimate(prepared.rows, prepared.rejects, pairs, distinct_pairs, later, models)
 
 
 def _first_round(method: Any, claims: Sequence[Claim]) -> list[Pair]:
@@ -102,19 +104,33 @@ def _first_round(method: Any, claims: Sequence[Claim]) -> list[Pair]:
     return asked
 
 
-def _later_pairs(claim: Claim, policy: Any) -> int:
-    """The most combinations that a search by groups could still ask of a claim; rechecks are not counted."""
-    if getattr(policy, "premise", "groups") != "groups" or claim.requires_complete_set:
+def _later_pairs(claim: Claim, method: Any) -> int:
+    """The most that later rounds could still ask of a claim: combinations, or a confirmation; no rechecks."""
+    policy = method.policy
+    if claim.requires_complete_set or not claim.evidence:
+        return 0
+    if method.asks == "support+labels":
+        return 1
+    if getattr(policy, "premise", "groups") != "groups" or not hasattr(policy, "max_group_size"):
         return 0
     candidates = min(len(claim.evidence), policy.group_candidate_limit)
     return sum(comb(candidates, size) for size in range(2, policy.max_group_size + 1))
+
+
+def _longest(pairs: Sequence[Pair]) -> list[tuple[str, str]]:
+    """The longest passage of each claim with the claim: what a confirmation would read at the most."""
+    longest: dict[int, tuple[str, str]] = {}
+    for pair in pairs:
+        if len(pair.premise) > len(longest.get(pair.row, ("", ""))[0]):
+            longest[pair.row] = (pair.premise, pair.hypothesis)
+    return list(longest.values())
 
 
 def _models(scorer: partial[Any], name: str = "scorer") -> dict[str, partial[Any]]:
     """The factories within a factory whose models read tokens, by name."""
     members = scorer.keywords.get("members", {})
     inner = dict(members) if isinstance(members, Mapping) else {str(n): one for n, one in enumerate(members)}
-    inner |= {part: scorer.keywords[part] for part in ("decisive",) if part in scorer.keywords}
+    inner |= {part: scorer.keywords[part] for part in ("decisive", "cosine", "labels") if part in scorer.keywords}
     if inner:
         return {key: one for part, factory in inner.items() for key, one in _models(factory, part).items()}
     return {name: scorer} if hasattr(scorer.func, "sizer") else {}

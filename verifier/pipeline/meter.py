@@ -19,9 +19,9 @@ class _Meter:
 
     def add(self, done: Mapping[str, float]) -> None:
         now = time.time()
-        if "claims" in done:
-            self._totals.setdefault("first_claims_at", now - done["batch_seconds"])
-            self._totals["last_claims_at"] = now
+        if "rows" in done:
+            self._totals.setdefault("first_rows_at", now - done["batch_seconds"])
+            self._totals["last_rows_at"] = now
         for name, amount in done.items():
             self._totals[name] = self._totals.get(name, 0) + amount
 

@@ -16,13 +16,8 @@ from pyarrow import fs as pafs
 from verifier.errors import ConfigurationError, InputError, LimitError
 from verifier.garbage import rare_collection
 from verifier.pipeline.evidence_sets import EvidenceSets
-from verifier.pipeline.forms import (
-    claim_from_bundle,
-    claim_from_case,
-    claim_from_claims,
-    claim_from_joined,
-    claim_from_wice,
-)
+from verifier.pipeline.forms import claim_from_joined
+from verifier.pipeline.kinds import FORMS
 from verifier.pipeline.parts import PartWriter
 from verifier.pipeline.rows import chunked, cited_claims, claimed_id, parsed_row, printable, wice_claims
 from verifier.pipeline.seen import SeenIds
@@ -37,20 +32,12 @@ from verifier.pipeline.summary import (
     save_summary,
 )
 from verifier.pipeline.validation import shown
-from verifier.records import Claim, check_evidence
-from verifier.schemas import REJECT_SCHEMA, WORK_SCHEMA, work_row
+from verifier.schemas import REJECT_SCHEMA
 
 __all__ = ["InputSpec", "PrepareSummary", "TooManyRejects", "prepare"]
 
 Progress = Callable[[int, int], None]
 
-_FORMS: dict[str, Callable[[Any], Claim]] = {
-    "claims": claim_from_claims,
-    "wice": claim_from_wice,
-    "registration": claim_from_case,
-    "bundle": claim_from_bundle,
-    "cited": lambda claim: claim,
-}
 _MAX_NAMES = 1000  # distinct labels or categories that are counted apart
 
 
@@ -94,8 +81,8 @@ def prepare(
         part_rows: rows of a parquet file, rounded up to whole chunks.
         progress: called after every chunk with the rows read and the rejects so far.
     """
-    if spec.form not in (*_FORMS, "joined"):
-        raise ConfigurationError(f"{spec.form!r} is no input form; known are {', '.join((*_FORMS, 'joined'))}")
+    if spec.form not in FORMS:
+        raise ConfigurationError(f"{spec.form!r} is no input form; known are {', '.join(FORMS)}")
     if spec.format not in ("auto", "jsonl", "json", "parquet"):
         raise ConfigurationError(f"{spec.format!r} is no input format; known are auto, jsonl, json, parquet")
     if on_error not in ("reject", "fail"):
@@ -160,7 +147,10 @@ class _Run:
         self.spec, self.files, self.max_evidence, self.on_error = spec, files, max_evidence, on_error
         self.chunk_rows, self.progress = chunk_rows, progress
         self.ignore = frozenset(spec.ignore)
-        self.work = stack.enter_context(closing(PartWriter(filesystem, f"{root}/work", "part", WORK_SCHEMA, part_rows)))
+        self.kind, self.build = FORMS[spec.form]
+        self.work = stack.enter_context(
+            closing(PartWriter(filesystem, f"{root}/work", "part", self.kind.schema, part_rows))
+        )
         self.rejects = stack.enter_context(
             closing(PartWriter(filesystem, f"{root}/rejects", "prepare", REJECT_SCHEMA, part_rows))
         )
@@ -169,7 +159,7 @@ class _Run:
             folder = stack.enter_context(scratch_folder(filesystem, root))
             self.sets = stack.enter_context(closing(EvidenceSets(f"{folder}/evidence.sqlite")))
         self.seen = SeenIds()
-        self.rows_read = self.claims = self.evidence_items = 0
+        self.rows_read = self.rows = self.evidence_items = 0
         self.by_code: Counter[str] = Counter()
         self.labels: Counter[str] = Counter()
         self.categories: Counter[str] = Counter()
@@ -182,8 +172,8 @@ class _Run:
                 self._write_rejects([self._reject(None, row) for row in self.sets.stage(chunk)])
                 self._report()
             self.sets.finish()
-        for chunk in self._chunks("claims"):
-            self._claims(chunk)
+        for chunk in self._chunks(self.files[0].role):
+            self._take(chunk)
             self._report()
 
     def _report(self) -> None:
@@ -199,11 +189,10 @@ class _Run:
             parsed = cited_claims(parsed, self.max_evidence)
         return chunked(parsed, self.chunk_rows)
 
-    def _claims(self, chunk: list[Row]) -> None:
-        sets = self.sets
+    def _take(self, chunk: list[Row]) -> None:
+        kind, sets = self.kind, self.sets
         evidence = sets.attach(chunk, self.max_evidence, self.files) if sets is not None else [None] * len(chunk)
-        build = _FORMS.get(self.spec.form)
-        accepted: list[tuple[int, Row, Claim]] = []
+        accepted: list[tuple[int, Row, Any]] = []
         rejected: list[dict[str, Any]] = []
         for row, items in zip(chunk, evidence, strict=True):
             if row.orphan:
@@ -214,29 +203,33 @@ class _Run:
             try:
                 if row.error is not None:
                     raise row.error
-                claim = build(row.value) if build is not None else claim_from_joined(row.value, items or [])
-                check_evidence(claim, self.max_evidence)
-                accepted.append((row_id, row, claim))
+                item = self.build(row.value) if sets is None else claim_from_joined(row.value, items or [])
+                kind.check(item, self.max_evidence)
+                accepted.append((row_id, row, item))
             except InputError as error:
                 row.error = error
                 rejected.append(self._reject(row_id, row))
-        places = self.seen.add([claim.claim_id for _, _, claim in accepted], [row.place for _, row, _ in accepted])
+        names = [kind.identity_of(item) for _, _, item in accepted]
+        places = self.seen.add(names, [row.place for _, row, _ in accepted])
         kept: list[dict[str, Any]] = []
-        for (row_id, row, claim), first in zip(accepted, places, strict=True):
+        for (row_id, row, item), name, first in zip(accepted, names, places, strict=True):
             if first is None:
-                kept.append(work_row(row_id, claim))
-                self._count(claim)
+                kept.append(kind.row(row_id, item))
+                self._count(item)
                 continue
             where = source(self.files, first)
-            row.error = InputError("repeated_claim_id", f"claim_id {shown(claim.claim_id)} stands first at {where}")
+            row.error = InputError(
+                f"repeated_{kind.identity}", f"{kind.identity} {shown(name)} stands first at {where}"
+            )
             rejected.append(self._reject(row_id, row))
         self.work.write(kept)
         self._write_rejects(rejected)
 
-    def _count(self, claim: Claim) -> None:
-        self.claims += 1
-        self.evidence_items += len(claim.evidence)
-        for counts, name in ((self.labels, claim.label), (self.categories, claim.category)):
+    def _count(self, item: Any) -> None:
+        self.rows += 1
+        self.evidence_items += self.kind.evidence(item)
+        for counts, attribute in ((self.labels, "label"), (self.categories, "category")):
+            name = getattr(item, attribute, None)
             if name is not None:
                 counts[name if name in counts or len(counts) < _MAX_NAMES else "(other)"] += 1
 
@@ -270,7 +263,7 @@ class _Run:
             max_evidence=self.max_evidence,
             ignore=tuple(self.spec.ignore),
             rows_read=self.rows_read,
-            claims=self.claims,
+            rows=self.rows,
             evidence_items=self.evidence_items,
             rejects=self.by_code.total(),
             rejects_by_code=dict(sorted(self.by_code.items())),

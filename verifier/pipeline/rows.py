@@ -101,17 +101,22 @@ def chunked(rows: Iterable[Row], chunk_rows: int) -> Iterator[list[Row]]:
         yield chunk
 
 
+_ID_FIELDS = {
+    "wice": "id",
+    "registration": "id",
+    "cited": "answer_id",
+    "answers": "answer_id",
+    "corpus": "passage_id",
+}
+
+
 def claimed_id(form: str, value: Any) -> str | None:
-    """The claim_id of a rejected row, where it has one that is a string."""
+    """The id of a rejected row, where it has one that is a string."""
     if form == "wice":
         value = value[0].get("meta") if isinstance(value, list) else None
     if isinstance(value, Claim):
         return value.claim_id
-    name = (
-        value.get("id" if form in ("wice", "registration") else "answer_id" if form == "cited" else "claim_id")
-        if isinstance(value, Mapping)
-        else None
-    )
+    name = value.get(_ID_FIELDS.get(form, "claim_id")) if isinstance(value, Mapping) else None
     return printable(name.strip()[:1024]) if isinstance(name, str) else None
 
 

@@ -77,7 +77,7 @@ class Row:
 
 def find_input(spec: InputSpec) -> list[InputFile]:
     """The files of an input, claims first, each part in sorted order."""
-    tables = [("claims", spec.path)]
+    tables = [(spec.form if spec.form in ("answers", "corpus") else "claims", spec.path)]
     if spec.form == "joined":
         if spec.evidence_path is None:
             raise ConfigurationError("the joined form needs the path of its evidence table; set data.evidence_path")

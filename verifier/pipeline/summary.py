@@ -31,13 +31,13 @@ class PrepareSummary:
     """The totals of a prepare phase.
 
     Attributes:
-        rows_read: claim rows read, rejected ones included (orphan lines and evidence-table lines are not rows).
-        claims: rows of ``work/``.
-        evidence_items: evidence items of those claims.
+        rows_read: rows read, rejected ones included (orphan lines and evidence-table lines are not rows).
+        rows: rows of ``work/``: claims, answers or passages.
+        evidence_items: evidence items of those claims, spans of those answers.
         rejects: rows of ``rejects/``.
         rejects_by_code: how many for every code.
         first_reject: place, code and message of the first one, as one sentence.
-        labels: how many claims for every label (the first thousand labels; others count as ``(other)``).
+        labels: how many rows for every label (the first thousand labels; others count as ``(other)``).
         categories: the same for categories.
         work_files: parquet files in ``work/``.
         total_bytes: size of the input files.
@@ -47,7 +47,7 @@ class PrepareSummary:
     max_evidence: int
     ignore: tuple[str, ...]
     rows_read: int
-    claims: int
+    rows: int
     evidence_items: int
     rejects: int
     rejects_by_code: dict[str, int]

@@ -23,6 +23,10 @@ _MISSING = {
     "id": "missing_claim_id",
     "claim": "missing_claim",
     "context": "missing_context",
+    "answer_id": "missing_answer_id",
+    "answer": "missing_answer",
+    "passage_id": "missing_passage_id",
+    "draft_span": "missing_draft_span",
 }
 _EMPTY = {
     "claim_id": "missing_claim_id",
@@ -32,7 +36,10 @@ _EMPTY = {
     "text": "empty_passage",
     "rendered_text": "empty_passage",
     "reference": "empty_reference",
+    "answer_id": "missing_answer_id",
+    "passage_id": "missing_passage_id",
 }
+_NESTED: Mapping[str, Iterable[str]] = {"evidence": EVIDENCE_FIELDS}
 _PLAIN = ("label", "category", "document_id")
 _SHOWN = 80  # characters of a value that a message repeats
 
@@ -141,7 +148,7 @@ def validated_claim(
     try:
         claim = _CLAIM.validate_python(fields)
     except pydantic.ValidationError as error:
-        raise _input_error(error, "", allowed) from None
+        raise input_error(error, allowed) from None
     for name in _PLAIN:
         text = getattr(claim, name)
         if text is not None:
@@ -157,20 +164,33 @@ def validated_evidence(
     try:
         return _EVIDENCE.validate_python(fields)
     except pydantic.ValidationError as error:
-        raise _input_error(error, prefix, allowed) from None
+        raise input_error(error, allowed, prefix) from None
 
 
-def _input_error(error: pydantic.ValidationError, prefix: str, allowed: Iterable[str]) -> InputError:
+def input_error(
+    error: pydantic.ValidationError,
+    allowed: Iterable[str],
+    prefix: str = "",
+    nested: Mapping[str, Iterable[str]] = _NESTED,
+) -> InputError:
+    """The first thing that is wrong with a row, in our words.
+
+    Args:
+        error: what pydantic says.
+        allowed: the fields of a row, for the message on one that is not known.
+        prefix: stands before field names.
+        nested: the fields of the items in its lists, by the list's name.
+    """
     first = error.errors(include_url=False)[0]
     path = prefix + _path(first["loc"]) or "a field name"  # a name that is not text has no location
     kind, name, value = first["type"], path.rpartition(".")[2], first["input"]
-    if kind == "unexpected_keyword_argument":
-        return _unknown_field(path, EVIDENCE_FIELDS if len(first["loc"]) > 1 else allowed)
+    if kind in ("unexpected_keyword_argument", "extra_forbidden"):
+        return _unknown_field(path, nested.get(str(first["loc"][0]), allowed) if len(first["loc"]) > 1 else allowed)
     if kind == "missing" or value is None:
         return InputError(_MISSING.get(name, "missing_evidence_field"), f"{path} is missing")
     if isinstance(value, float) and not math.isfinite(value):
         return InputError("not_finite_number", f"{path} is {value}, which is not a finite number")
-    if kind == "string_too_short":
+    if kind in ("string_too_short", "string_pattern_mismatch"):
         return InputError(_EMPTY.get(name, "empty_string"), f"{path} is empty")
     if kind == "string_unicode":
         return _not_text(path, value)
@@ -182,6 +202,10 @@ def _input_error(error: pydantic.ValidationError, prefix: str, allowed: Iterable
         return InputError("bad_time", f"{path} is {shown(value)}, which is not an ISO 8601 time")
     if kind.startswith("string"):
         return _wrong_type(path, value, "not_a_string", "a string")
+    if kind == "tuple_type":
+        return _wrong_type(path, value, "not_a_list", "a list")
+    if kind in ("model_type", "dict_type"):
+        return _wrong_type(path, value, "not_an_object", "an object")
     if kind.startswith("bool"):
         return _wrong_type(path, value, "not_a_boolean", "true or false")
     return InputError("invalid_value", f"{path} is {shown(value)}: {first['msg']}")

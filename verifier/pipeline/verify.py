@@ -5,6 +5,7 @@ were under way; its rerun reads only rows that are not marked. ``max_rows_lost``
 """
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -38,13 +39,24 @@ def run_verify(
     max_rows_lost: int,
     meter: Meter,
 ) -> None:
-    """Verify every row of ``run_dir/work`` that is not in the checkpoint yet; needs a connected Ray.
+    """Verify every claim of ``run_dir/work`` that is not in the checkpoint yet; see ``run_rows``."""
+    if pool.members == "separate":
+        scorer, pool = on_own_actors(scorer, pool), replace(pool, num_cpus=1, num_gpus=0)
+    run_rows(run_dir, VerifyActor, (scorer, method, model, pool.batch_size, meter), pool, max_rows_lost)
+
+
+def run_rows(run_dir: str, actor: type, arguments: tuple[Any, ...], pool: ActorPool, max_rows_lost: int) -> None:
+    """Give every row of ``run_dir/work`` that is not in the checkpoint yet to the actors; needs a connected Ray.
+
+    Args:
+        run_dir: the run directory, a path or URI.
+        actor: called with a table of rows returns a table of as many, with their ``row_id``.
+        arguments: what an actor is built from.
+        pool: how many actors there are and what each takes up.
+        max_rows_lost: rows that a kill may lose an actor.
 
     What an actor raises ends the run, with what is finished kept.
     """
-    num_cpus, num_gpus = pool.num_cpus, pool.num_gpus
-    if pool.members == "separate":
-        scorer, num_cpus, num_gpus = on_own_actors(scorer, pool), 1, 0
     filesystem, root = open_filesystem(run_dir)
     blocks, block_rows = blocks_under_way(max_rows_lost)
     context = DataContext.get_current()
@@ -62,16 +74,16 @@ def run_verify(
     try:
         with limited_backlog(context, blocks):
             rows = ray.data.read_parquet(f"{root}/work", filesystem=filesystem)
-            verified = rows.repartition(target_num_rows_per_block=block_rows).map_batches(
-                VerifyActor,
-                fn_constructor_args=(scorer, method, model, pool.batch_size, meter),
-                batch_size=block_rows if num_gpus else None,  # Ray wants a number where there are GPUs
+            done = rows.repartition(target_num_rows_per_block=block_rows).map_batches(
+                actor,
+                fn_constructor_args=arguments,
+                batch_size=block_rows if pool.num_gpus else None,  # Ray wants a number where there are GPUs
                 batch_format="pyarrow",
                 zero_copy_batch=True,
                 compute=ActorPoolStrategy(min_size=pool.min_size, max_size=pool.max_size),
-                num_cpus=num_cpus,
-                num_gpus=num_gpus,
+                num_cpus=pool.num_cpus,
+                num_gpus=pool.num_gpus,
             )
-            verified.write_parquet(f"{root}/results", filesystem=filesystem)
+            done.write_parquet(f"{root}/results", filesystem=filesystem)
     finally:
         context.checkpoint_config = None

@@ -70,14 +70,14 @@ def _example(row: Mapping[str, Any], work: Mapping[str, Any]) -> dict[str, Any]:
     roles = dict.fromkeys(supporting, "supports") | dict.fromkeys(refuting, "refutes")
     roles |= dict.fromkeys(set(supporting) & set(refuting), "supports and refutes")
     passages = [
-        {"reference": item["reference"], "text": _cut(item["text"]), "role": roles.get(item["reference"])}
+        {"reference": item["reference"], "text": cut(item["text"]), "role": roles.get(item["reference"])}
         for item in work.get("evidence") or []
     ]
     passages.sort(key=lambda passage: passage["role"] is None)  # stable: the deciding ones first
     return {
         **{name: row[name] for name in ("row_id", "claim_id", "label", "category", "document_id", "seconds")},
-        "claim": _cut(record.get("claim") or work.get("claim") or ""),
-        "error": _cut(f"{row['error_code']}: {row['error_message']}") if row["error_code"] else None,
+        "claim": cut(record.get("claim") or work.get("claim") or ""),
+        "error": cut(f"{row['error_code']}: {row['error_message']}") if row["error_code"] else None,
         "supporting_group": supporting,
         "refuting_group": refuting,
         "supporting_basis": record.get("supporting_basis"),
@@ -107,5 +107,6 @@ def _read_work(run_dir: str | Path, row_ids: Sequence[int]) -> dict[int, dict[st
     return {row["row_id"]: row for row in found.iter_rows(named=True)}
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """The beginning of a text that is too long to show."""
     return text if len(text) <= TEXT_SHOWN else text[:TEXT_SHOWN] + "…"

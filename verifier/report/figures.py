@@ -66,12 +66,7 @@ def gather(run_dir: str | Path) -> Figures:
         pairs=pl.col("pairs").list.len().sum(),
     ).collect(engine="streaming")
     windowed, truncated, pairs = totals.row(0)
-    rejects = _rejects(run_dir, results)
-    # A bad line of an evidence table belongs to no claim and has no row_id.
-    of_input = scan_rejects(run_dir).select(
-        pl.col("row_id").drop_nulls().n_unique(), lines=pl.col("row_id").null_count()
-    )
-    rejected_in_input, rejected_lines = of_input.collect(engine="streaming").row(0)
+    rejected_in_input, rejected_lines = rejected_rows(run_dir)
     outcomes = _counts(cells, pl.coalesce("status", "outcome"))
     verdicts = {status: outcomes[status] for status in STATUSES}
     verdicts |= {"rejected": outcomes["rejected"] + rejected_in_input, "unscored": outcomes["unscored"]}
@@ -88,7 +83,7 @@ def gather(run_dir: str | Path) -> Figures:
         windowed=windowed,
         truncated=truncated,
         rejected_lines=rejected_lines,
-        rejects=rejects,
+        rejects=reject_codes(run_dir, results),
         slowest=results.select(
             "row_id", "claim_id", "category", "outcome", "status", "seconds", pl.col("pairs").list.len()
         )
@@ -141,7 +136,20 @@ def _histograms(run_dir: str | Path) -> dict[str, list[int]]:
     return {score: histograms[score] for score in SCORES if score in histograms}
 
 
-def _rejects(run_dir: str | Path, results: pl.LazyFrame) -> tuple[Mapping[str, Any], ...]:
+def rejected_rows(run_dir: str | Path) -> tuple[int, int]:
+    """How many rows of the input were rejected, and how many lines that belong to no row (of an evidence table)."""
+    rows = pl.col("row_id")
+    counts = scan_rejects(run_dir).select(rows.drop_nulls().n_unique(), lines=rows.null_count())
+    return counts.collect(engine="streaming").row(0)
+
+
+def reject_codes(run_dir: str | Path, results: pl.LazyFrame) -> tuple[Mapping[str, Any], ...]:
+    """Stage, code, count and example rows of what was not decided, most frequent first.
+
+    Args:
+        run_dir: the run directory, whose ``rejects/`` are read.
+        results: its result rows, with row_id, claim_id, outcome, error_code and error_message.
+    """
     raw = pl.col("raw").str.slice(0, RAW_SHOWN)
     of_input = scan_rejects(run_dir).with_columns(raw, stage=pl.lit("input"))
     of_models = results.filter(pl.col("outcome") != "decided").select(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
 
 COLOURS = {
     "supported": "#009E73",
@@ -13,8 +14,16 @@ COLOURS = {
     "contested": "#CC79A7",
     "insufficient": "#56B4E9",
     "incomplete": "#E69F00",
+    "partial": "#E69F00",
+    "unsupported": "#D55E00",
+    "evidence_redacted": "#0072B2",
+    "contradicted": "#D55E00",
+    "conflicting": "#CC79A7",
+    "unverified": "#56B4E9",
     "rejected": "#555555",
     "unscored": "#999999",
+    "unavailable": "#999999",
+    "unknown": "#999999",
 }
 SCORE_COLOURS = {"entailment": "#009E73", "contradiction": "#D55E00"}
 INK = "#222222"
@@ -23,19 +32,21 @@ BLUE = "#0072B2"
 LABELS_SHOWN = 40  # rows of the confusion matrix; more would be no picture
 
 
-def verdicts_picture(verdicts: Mapping[str, int]) -> bytes | None:
-    """Bars of how many claims became what; nothing for no claims."""
+def verdicts_picture(verdicts: Mapping[str, int], unit: str = "claims") -> bytes | None:
+    """Bars of how many claims, or other units, became what; nothing for none."""
     if not sum(verdicts.values()):
         return None
     names, counts = list(verdicts), list(verdicts.values())
     figure = Figure(figsize=(7.2, 2.9), layout="constrained")
     axes = figure.subplots()
-    bars = axes.barh(names, counts, color=[COLOURS.get(name, BLUE) for name in names])
+    bars = axes.barh(range(len(names)), counts, color=[COLOURS.get(name, BLUE) for name in names])
+    # Names of a damaged file are anybody's text, as labels are below.
+    axes.set_yticks(range(len(names)), [name.replace("_", " ")[:40] for name in names], parse_math=False)
     total = sum(counts)
     axes.bar_label(bars, [f"{n:,}  ({n / total:.1%})" for n in counts], padding=4, fontsize=9, color=INK)
     axes.set_xlim(0, max(counts) * 1.22)
     axes.invert_yaxis()
-    axes.set_xlabel("claims")
+    axes.set_xlabel(unit)
     _tidy(axes)
     return _png(figure)
 
@@ -59,6 +70,40 @@ def scores_picture(histograms: Mapping[str, Sequence[int]], thresholds: Mapping[
         _tidy(axes)
     panels[0].set_ylim(0, 1.3 * max(1, *(max(counts) for counts in histograms.values())))  # one scale for all panels
     panels[0].set_ylabel("pairs (log scale)")
+    return _png(figure)
+
+
+def claim_scores_picture(
+    histograms: Mapping[str, Sequence[int]], thresholds: Mapping[str, float], score: str
+) -> bytes | None:
+    """One histogram of claims a verdict, one below the other, with the thresholds of the run; nothing for no claims."""
+    if not histograms:
+        return None
+    figure = Figure(figsize=(7.2, 0.9 + 0.95 * len(histograms)), layout="constrained")
+    rows = figure.subplots(len(histograms), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    for axes, (verdict, counts) in zip(rows, histograms.items(), strict=True):
+        axes.stairs(counts, np.linspace(0, 1, len(counts) + 1), fill=True, color=COLOURS.get(verdict, BLUE))
+        axes.set_yscale("symlog", linthresh=1)
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        name = verdict.replace("_", "\n")[:40]
+        axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9, color=INK, parse_math=False)
+        for threshold in thresholds.values():
+            axes.axvline(threshold, color=INK, linestyle="--", linewidth=1.2)
+        _tidy(axes)
+    for name, threshold in thresholds.items():
+        left = name == "partial"  # away from the next threshold, which is above it
+        rows[0].annotate(
+            f"{name.replace('_', ' ')} {threshold:g}",
+            (threshold, 1),
+            (-3 if left else 3, 2),
+            ("data", "axes fraction"),
+            "offset points",
+            ha="right" if left else "left",
+            fontsize=8,
+        )
+    rows[-1].set_xlim(0, 1)
+    rows[-1].set_ylim(0, 1.3 * max(max(counts) for counts in histograms.values()))  # one scale for all
+    rows[-1].set_xlabel(f"{score} (claims on a log scale)")
     return _png(figure)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.errors import ConfigurationError, MissingScore, PairTooLong, VerificationError
-from verifier.protocol import Pair, PairError, Scores
+from verifier.protocol import CONFIRMATION, Asks, Pair, PairError, Scores
 
 SUM_TOLERANCE = 1e-5
 AGGREGATIONS: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "mean": fmean, "max": max}
@@ -98,6 +98,17 @@ def support_round(scorer: Any, pairs: Sequence[Pair]) -> Scores:
     return _round(scorer, pairs, _ask_support)
 
 
+def ask_round(scorer: Any, pairs: Sequence[Pair], asks: Asks) -> Scores:
+    """The scores of one round of a plan that asks for ``asks``, see ``verifier.protocol.Method``.
+
+    For ``support+labels`` the scorer has two parts: ``labels`` scores a round of confirmations, ``cosine`` any other.
+    """
+    if asks == "support+labels":
+        confirming = any(pair.kind == CONFIRMATION for pair in pairs)
+        return score_round(scorer.labels, pairs) if confirming else support_round(scorer.cosine, pairs)
+    return support_round(scorer, pairs) if asks == "support" else score_round(scorer, pairs)
+
+
 def support_scores(scorer: Any, pairs: Sequence[tuple[str, str]]) -> Scores:
     """Like ``support_round`` for pairs of texts, all of which are asked; values of shape (n,)."""
     return _guarded(scorer, list(pairs), _ask_support)
@@ -176,10 +187,29 @@ def _numbers(raw: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
 
 
 def check_form(factory: partial[Any], asks: str, method: str) -> None:
-    """Raise ConfigurationError where a method asks for three labels and the scorer gives support alone."""
-    if asks == "labels" and not hasattr(factory.func, "score"):
+    """Raise ConfigurationError where a scorer does not give what a method asks for, see ``verifier.protocol.Method``.
+
+    A three-label scorer gives support as well; for ``support+labels`` each of the two parts is checked.
+    """
+    scorer = factory.func.__name__
+    parts = {"cosine": "support", "labels": "labels"}
+    has_parts = parts.keys() <= factory.keywords.keys()
+    if asks == "support+labels" and not has_parts:
         raise ConfigurationError(
-            f"the scorer {factory.func.__name__} gives one support score and method={method} asks for three labels:"
+            f"the scorer {scorer} is one and method={method} asks two, for cosines and for three labels:"
+            " use scorer=fusion_nli, and for another of three labels scorer@scorer.labels=cross_encoder"
+        )
+    if asks == "support+labels":
+        for part, form in parts.items():
+            check_form(factory.keywords[part], form, method)
+    elif has_parts:
+        raise ConfigurationError(
+            f"the scorer {scorer} is two, for cosines and for three labels, and method={method} asks one:"
+            " use method=fusion+nli, or another scorer"
+        )
+    elif asks == "labels" and not hasattr(factory.func, "score"):
+        raise ConfigurationError(
+            f"the scorer {scorer} gives one support score and method={method} asks for three labels:"
             " use method=grounding, or a scorer such as cross_encoder or offline"
         )
 

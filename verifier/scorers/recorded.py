@@ -56,8 +56,9 @@ class RecordedFileScorer(RecordedScorer):
     """Scores recorded in a file: parquet or JSON lines with a row a pair, or the scores of an assay.
 
     A row a pair has ``entailment``, ``contradiction``, ``neutral`` and either ``premise`` and ``hypothesis`` or
-    ``premise_sha256`` and ``hypothesis_sha256`` (the form of ``verifier.results.scored_pairs``). The scores of
-    an assay have a line a case, with ``groups`` and ``localized``; their texts stand in ``registration``.
+    ``premise_sha256`` and ``hypothesis_sha256`` (the form of ``verifier.results.scored_pairs``); rows without labels,
+    such as those of support, are passed over. The scores of an assay have a line a case, with ``groups`` and
+    ``localized``; their texts stand in ``registration``.
 
     Args:
         path: the file.
@@ -110,6 +111,7 @@ def _pair_rows(frame: pl.DataFrame) -> Iterator[tuple[Key, Sequence[float]]]:
     missing = [name for name in (*keys, *LABELS) if name not in frame.columns]
     if missing:
         raise ValueError(f"the column {missing[0]} is missing")
+    frame = frame.filter(pl.any_horizontal(pl.col(LABELS).is_not_null()))
     texts = [frame[key].to_list() for key in keys]
     if keys[0] == "premise":
         texts = [[sha256_text(text) for text in column] for column in texts]

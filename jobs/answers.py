@@ -1,0 +1,89 @@
+"""The job for generated answers: finds claims, checks them on Ray, writes texts to deliver, traces or receipts."""
+
+from typing import Any
+
+import hydra
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+import conf  # noqa: F401  (registers resolvers)
+from verifier.answers.confirm import ConfirmedConfig
+from verifier.answers.receipted import ReceiptConfig
+from verifier.errors import ConfigurationError
+from verifier.exits import run_job
+from verifier.fusion.config import FusionConfig
+from verifier.pipeline.answers import AnswersPlan, Model, Retrieval, execute_answers
+from verifier.pipeline.cluster import ActorPool, Cluster
+from verifier.pipeline.run import Checkpointing, InputLimits, Output, check_limits
+from verifier.pipeline.sources import InputSpec
+from verifier.publish_answers import publish_answers
+from verifier.scorers.base import check_form, identify
+from verifier.terminal import shown_progress
+from verifier.tracking import Tracking
+from verifier.validation import built, refuse_unknown, refuse_unknown_arguments
+
+_CHECKS: dict[str, Any] = {"fusion": FusionConfig, "fusion+nli": ConfirmedConfig, "receipts": ReceiptConfig}
+_GROUPS = "data decompose embedder scorer check retrieval cluster tracking input actors checkpoint output".split()
+
+
+def plan_of(cfg: DictConfig) -> AnswersPlan:
+    """The run that a configuration describes; ConfigurationError where it describes none."""
+    config: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    refuse_unknown(config, _GROUPS, "")
+    for kind, name in ((Output, "output"), (Tracking, "tracking")):
+        built(kind, config[name], name)
+    method = config["check"].pop("method", None)
+    if method not in _CHECKS:
+        raise ConfigurationError(f"check.method is {method!r}: choose check=fusion, check=fusion+nli or check=receipts")
+    corpus = config["data"].pop("corpus", None)
+    data = built(InputSpec, config["data"], "data")
+    if data.form != "answers":
+        raise ConfigurationError(f"jobs.answers reads answers, not {data.form}: choose data=answers or demo_answers")
+    if method == "receipts" and corpus is None:
+        raise ConfigurationError("check=receipts retrieves from a corpus: give data.corpus=…, one row a passage")
+    return AnswersPlan(
+        output_dir=config["output"]["dir"],
+        data=data,
+        corpus=InputSpec("corpus", corpus, None, data.format, data.ignore) if method == "receipts" else None,
+        limits=built(InputLimits, config["input"], "input"),
+        method=method,
+        check=built(_CHECKS[method], config["check"], "check"),
+        decomposer=_model(cfg, "decompose"),
+        embedder=_model(cfg, "embedder"),
+        scorer=_scorer(cfg, method),
+        retrieval=built(Retrieval, config["retrieval"], "retrieval"),
+        cluster=built(Cluster, config["cluster"], "cluster"),
+        actors=built(ActorPool, config["actors"], "actors"),
+        max_rows_lost=built(Checkpointing, config["checkpoint"], "checkpoint").max_rows_lost,
+        config=OmegaConf.to_container(cfg, resolve=True),  # type: ignore[arg-type]
+    )
+
+
+def _model(cfg: DictConfig, group: str) -> Model:
+    factory = instantiate(cfg[group], _convert_="all")
+    refuse_unknown_arguments(factory, group)
+    return Model(factory, identify(factory))
+
+
+def _scorer(cfg: DictConfig, method: str) -> Model | None:
+    if method == "fusion":
+        if cfg.get("scorer"):
+            raise ConfigurationError("check=fusion asks no scorer: choose check=fusion+nli, or leave scorer= out")
+        return None
+    model = _model(cfg, "scorer")
+    check_form(model.factory, "labels" if method == "fusion+nli" else "support", f"check={method}")
+    return model
+
+
+@hydra.main(version_base=None, config_path="pkg://conf", config_name="answers")
+def main(cfg: DictConfig) -> None:
+    """Run, report and publish."""
+    plan = plan_of(cfg)
+    with shown_progress() as progress:
+        run = execute_answers(plan, progress)
+    publish_answers(plan.output_dir, run, plan.config["tracking"])
+    check_limits(run, plan.limits)
+
+
+if __name__ == "__main__":
+    run_job(main)
