@@ -17,7 +17,7 @@ lint: $(INSTALLED)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 $(INSTALLED): requirements.lock pyproject.toml
 	@echo "installing into $(VENV), which takes a few minutes the first time"
