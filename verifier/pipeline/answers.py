@@ -30,6 +30,7 @@ from verifier.pipeline.storage import check_writable, held, open_filesystem
 from verifier.pipeline.summary import PrepareSummary, load_summary
 from verifier.pipeline.verify import run_rows
 
+_TEXTS_AN_ANSWER = 10  # to embed: a kill may cost as many passages as it costs texts of answers
 _REMEMBERED = 20_000  # distinct texts whose vectors an actor keeps, about 1.5 KB each
 
 
@@ -216,7 +217,8 @@ def _corpus(plan: AnswersPlan, progress: Progress) -> ShardedCorpus:
         meter = Meter()
         with watched(meter, lambda totals: progress("embed", int(totals.get("rows", 0)), rows, {})):
             embedder = plan.embedder
-            build_index(folder, rows, embedder.factory, embedder.settings(), plan.actors, plan.max_rows_lost, meter)
+            lost = plan.max_rows_lost * _TEXTS_AN_ANSWER
+            build_index(folder, rows, embedder.factory, embedder.settings(), plan.actors, lost, meter)
     return ShardedCorpus(folder, plan.retrieval.ranking, plan.retrieval.shard_rows)
 
 

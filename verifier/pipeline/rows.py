@@ -10,6 +10,13 @@ from verifier.pipeline.sources import RAW_BYTES, Row
 from verifier.pipeline.validation import parse_object, shown
 from verifier.records import Claim, check_evidence
 
+_ID_FIELDS = {
+    "wice": "id",
+    "registration": "id",
+    "cited": "answer_id",
+    "answers": "answer_id",
+    "corpus": "passage_id",
+}
 _CHUNK_BYTES = 64 << 20  # a chunk of long rows ends here, whatever its number of rows
 
 
@@ -99,15 +106,6 @@ def chunked(rows: Iterable[Row], chunk_rows: int) -> Iterator[list[Row]]:
             chunk, size = [], 0
     if chunk:
         yield chunk
-
-
-_ID_FIELDS = {
-    "wice": "id",
-    "registration": "id",
-    "cited": "answer_id",
-    "answers": "answer_id",
-    "corpus": "passage_id",
-}
 
 
 def claimed_id(form: str, value: Any) -> str | None:
