@@ -34,7 +34,7 @@ def plan_of(cfg: DictConfig) -> RunPlan:
     if actors.members == "separate":
         members_of(scorer)
     method = instantiate(cfg.method)
-    check_form(scorer, method.func.asks, method.func.name)
+    check_form(scorer, method.func.asks, f"method={method.func.name}")
     unpinned = {"model": "unknown", "revision": "unknown"}
     built(method.func.policy_type, {**unpinned, **config["policy"]}, "policy")  # told before files are read
     identity = identify(scorer)

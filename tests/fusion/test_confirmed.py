@@ -298,13 +298,13 @@ def test_a_round_goes_to_the_part_that_its_kind_asks_for() -> None:
         (
             partial(CosineAndLabels, cosine=partial(CosineScorer), labels=partial(OfflineScorer)),
             "support",
-            r"CosineAndLabels is two, .* use method=fusion\+nli",
+            "CosineAndLabels is two, .* use another scorer",
         ),
     ],
 )
 def test_a_scorer_of_another_form_is_refused(scorer: partial[Any], asks: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        check_form(scorer, asks, "m")
+        check_form(scorer, asks, "method=m")
 
 
 def test_a_scorer_of_this_form_passes() -> None:

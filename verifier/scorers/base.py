@@ -186,31 +186,31 @@ def _numbers(raw: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     return values
 
 
-def check_form(factory: partial[Any], asks: str, method: str) -> None:
-    """Raise ConfigurationError where a scorer does not give what a method asks for, see ``verifier.protocol.Method``.
+def check_form(factory: partial[Any], asks: str, choice: str) -> None:
+    """Raise ConfigurationError where a scorer does not give what is asked for, see ``verifier.protocol.Method``.
 
-    A three-label scorer gives support as well; for ``support+labels`` each of the two parts is checked.
+    A three-label scorer gives support as well; for ``support+labels`` each of the two parts is checked. ``choice``
+    is what asks, as on the command line: ``method=groups``.
     """
     scorer = factory.func.__name__
     parts = {"cosine": "support", "labels": "labels"}
     has_parts = parts.keys() <= factory.keywords.keys()
     if asks == "support+labels" and not has_parts:
         raise ConfigurationError(
-            f"the scorer {scorer} is one and method={method} asks two, for cosines and for three labels:"
+            f"the scorer {scorer} is one and {choice} asks two, for cosines and for three labels:"
             " use scorer=fusion_nli, and for another of three labels scorer@scorer.labels=cross_encoder"
         )
     if asks == "support+labels":
         for part, form in parts.items():
-            check_form(factory.keywords[part], form, method)
+            check_form(factory.keywords[part], form, choice)
     elif has_parts:
         raise ConfigurationError(
-            f"the scorer {scorer} is two, for cosines and for three labels, and method={method} asks one:"
-            " use method=fusion+nli, or another scorer"
+            f"the scorer {scorer} is two, for cosines and for three labels, and {choice} asks one: use another scorer"
         )
     elif asks == "labels" and not hasattr(factory.func, "score"):
         raise ConfigurationError(
-            f"the scorer {scorer} gives one support score and method={method} asks for three labels:"
-            " use method=grounding, or a scorer such as cross_encoder or offline"
+            f"the scorer {scorer} gives one support score and {choice} asks for three labels:"
+            " use a scorer such as cross_encoder or offline, or method=grounding in jobs.verify"
         )
 
 
