@@ -16,6 +16,7 @@ from verifier.pipeline.answers import AnswersPlan, Model, Retrieval, execute_ans
 from verifier.pipeline.cluster import ActorPool, Cluster
 from verifier.pipeline.run import Checkpointing, InputLimits, Output, check_limits
 from verifier.pipeline.sources import InputSpec
+from verifier.pipeline.storage import open_filesystem
 from verifier.publish_answers import publish_answers
 from verifier.scorers.base import check_form, identify
 from verifier.terminal import shown_progress
@@ -36,6 +37,9 @@ def plan_of(cfg: DictConfig) -> AnswersPlan:
     if method not in _CHECKS:
         raise ConfigurationError(f"check.method is {method!r}: choose check=fusion, check=fusion+nli or check=receipts")
     corpus = config["data"].pop("corpus", None)
+    retrieval = built(Retrieval, config["retrieval"], "retrieval")
+    if method == "receipts" and _same(retrieval.index, config["output"]["dir"]):
+        raise ConfigurationError("retrieval.index is output.dir: the index needs a folder of its own")
     data = built(InputSpec, config["data"], "data")
     if data.form != "answers":
         raise ConfigurationError(f"jobs.answers reads answers, not {data.form}: choose data=answers or demo_answers")
@@ -51,12 +55,16 @@ def plan_of(cfg: DictConfig) -> AnswersPlan:
         decomposer=_model(cfg, "decompose"),
         embedder=_model(cfg, "embedder"),
         scorer=_scorer(cfg, method),
-        retrieval=built(Retrieval, config["retrieval"], "retrieval"),
+        retrieval=retrieval,
         cluster=built(Cluster, config["cluster"], "cluster"),
         actors=built(ActorPool, config["actors"], "actors"),
         max_rows_lost=built(Checkpointing, config["checkpoint"], "checkpoint").max_rows_lost,
         config=OmegaConf.to_container(cfg, resolve=True),  # type: ignore[arg-type]
     )
+
+
+def _same(one: str, other: str) -> bool:
+    return open_filesystem(one)[1].rstrip("/") == open_filesystem(other)[1].rstrip("/")
 
 
 def _model(cfg: DictConfig, group: str) -> Model:

@@ -27,6 +27,7 @@ class Exit(IntEnum):
 _CONFIGURATION_LIBRARIES = ("hydra.", "omegaconf.")
 _CONFIGURATION_ERROR = f"{ConfigurationError.__module__}.{ConfigurationError.__name__}"
 _OURS = (ConfigurationError, VerificationError)
+_GROUP_WITHOUT_NAME = "Config group override must be a string"
 _RESUMES = "what is finished is kept, the same command resumes"
 
 
@@ -56,7 +57,7 @@ def _told(error: Exception) -> tuple[Exit, str]:
         return Exit.LIMIT_FAILED, _one_line(root)
     if isinstance(root, ConfigurationError):
         return Exit.BAD_CONFIGURATION, _one_line(root)
-    if type(error).__module__.startswith(_CONFIGURATION_LIBRARIES):
+    if type(error).__module__.startswith(_CONFIGURATION_LIBRARIES) or _GROUP_WITHOUT_NAME in str(error):
         return Exit.BAD_CONFIGURATION, _hydra_sentence(str(error))
     if type(root).__module__.startswith("ray.") and (raised := _last_line(root)):
         # an actor that could not be built: Ray gives the text of what was raised there, not the exception
@@ -102,6 +103,10 @@ def _hydra_sentence(message: str) -> str:
         return f"{missing[1]} is not set: give {missing[1]}=…"
     if override := re.match(r"LexerNoViableAltException: (.*)", message):
         return f"the override {override[1]} cannot be read: write group=option or group.field=value"
+    if _GROUP_WITHOUT_NAME in message:
+        return "a group such as scorer= takes the name of one of its options: --help lists them"
+    if key := re.match(r"Key '([^']*)' is not in struct", message):
+        return f"{key[1]} is missing in the configuration: leave ~{key[1]} out"
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     return " ".join(lines[:2]) or "the configuration cannot be read"
 

@@ -72,6 +72,13 @@ def _claim(**changes: Any) -> dict[str, Any]:
     return {"answer_id": "a", "answer": "It is.", "claims": [claim]}
 
 
+def nested(depth: int) -> list[Any]:
+    inner: list[Any] = []
+    for _ in range(depth - 1):
+        inner = [inner]
+    return inner
+
+
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no id": ({"answer": "x"}, "missing_answer_id"),
     "blank id": ({"answer_id": " ", "answer": "x"}, "missing_answer_id"),
@@ -101,6 +108,17 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a lone surrogate in a span": (_span(text="\udfff"), "invalid_utf8"),
     "a lone surrogate in the request": ({"answer_id": "a", "answer": "x", "request": {"q": "\ud800"}}, "invalid_utf8"),
     "tokens below zero": ({"answer_id": "a", "answer": "x", "usage_input_tokens": -1}, "invalid_value"),
+    "a time that no column holds": ({"answer_id": "a", "answer": "x", "ts": 1 << 63}, "invalid_value"),
+    "a deep request": ({"answer_id": "a", "answer": "x", "request": {"q": nested(70)}}, "nested_too_deeply"),
+    "deep spans": ({"answer_id": "a", "answer": "x", "spans": nested(900)}, "nested_too_deeply"),
+    "a marker of too many spans": (
+        {
+            "answer_id": "a",
+            "answer": "x",
+            "spans": [{"span_id": f"{n}", "text": "t", "markers": ["S"]} for n in range(257)],
+        },
+        "crowded_marker",
+    ),
 }
 
 

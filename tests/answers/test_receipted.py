@@ -133,7 +133,9 @@ def test_an_empty_corpus_supports_nothing() -> None:
     "settings",
     [
         {"k": 0},
+        {"k": 1001},
         {"min_score": float("nan")},
+        {"min_score": 1.5},
         {"entailment_threshold": 0.4},
         {"contradiction_threshold": 2},
         {"grounded_at": 1.1},

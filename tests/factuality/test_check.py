@@ -133,8 +133,17 @@ def test_anything_else_from_a_corroborator_is_an_error_and_never_support(corrobo
 def test_an_extractor_is_pluggable_and_must_return_texts() -> None:
     checked = check_factuality(Found(0.9), "x", extract=lambda answer: [f"{answer} said", " ", "word"])
     assert [verdict.claim for verdict in checked.verdicts] == ["x said", "word"]
-    with pytest.raises(VerificationError, match="extract"):
-        check_factuality(Found(0.9), "x", extract=lambda _: [None])
+    for wrong in ([None], "one text"):
+        with pytest.raises(VerificationError, match="extract"):
+            check_factuality(Found(0.9), "x", extract=lambda _, found=wrong: found)
+
+
+def test_evidence_may_come_from_a_generator() -> None:
+    class Lazy(Found):
+        def search(self, *args: object, **settings: object) -> object:
+            return iter(super().search(*args, **settings))
+
+    assert check_factuality(Lazy(0.9), "one claim") == check_factuality(Found(0.9), "one claim")
 
 
 def test_limits_that_make_no_sense_are_refused() -> None:

@@ -116,3 +116,18 @@ def test_what_cannot_be_searched_is_refused() -> None:
         Corpus([Passage("a", "x"), Passage("a", "y")], CharacterEmbedder())
     with pytest.raises(ConfigurationError, match="k is 0"):
         Corpus(passages(TEXTS), CharacterEmbedder()).search("q", 0)
+
+
+def test_scopes_are_compared_character_for_character() -> None:
+    scoped = [Passage("p0", TEXTS[0], scope="a"), Passage("p1", TEXTS[1]), Passage("p2", TEXTS[2], scope="a\0")]
+    corpus = Corpus(scoped, CharacterEmbedder())
+    found = {
+        scope: [hit.item.id for hit in corpus.search("x", 5, scope=scope)] for scope in ("a", "a\0", "\0", "", "b")
+    }
+    assert found == {"a": ["p0"], "a\0": ["p2"], "\0": [], "": [], "b": []}
+
+
+def test_a_corpus_of_no_shard_or_an_unknown_ranking_is_refused() -> None:
+    for settings in ({"shard_rows": 0}, {"ranking": "luck"}):
+        with pytest.raises(ConfigurationError, match="shard_rows"):
+            Corpus([], CharacterEmbedder(), **settings)

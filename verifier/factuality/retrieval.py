@@ -25,14 +25,14 @@ class Shard:
     Attributes:
         start: corpus index of the first passage.
         vectors: float32 of shape (passages, dimension), of unit length.
-        scopes: who may see each passage, a string array of shape (passages,), empty where a passage has no scope;
-            None where none has one.
+        scopes: who may see each passage, an object array of shape (passages,) of texts, None where a passage has no
+            scope; None where none has one.
         postings: BM25 weights, a scipy CSR array of shape (words, passages); None without BM25.
     """
 
     start: int
     vectors: NDArray[np.float32]
-    scopes: NDArray[np.str_] | None = None
+    scopes: NDArray[np.object_] | None = None
     postings: Any = None
 
 
@@ -96,7 +96,9 @@ def _visible(shard: Shard, scope: str | None) -> Any:
     """What selects the passages that a scope sees: an array of rows, or a slice where it sees all."""
     if scope is None:
         return slice(None)
-    return np.zeros(0, np.int64) if shard.scopes is None else np.flatnonzero(shard.scopes == scope)
+    if shard.scopes is None:
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(shard.scopes == np.array([scope], dtype=object))  # numpy's own strings lose NUL at their end
 
 
 def _blocks(queries: int, passages: int) -> Iterator[slice]:

@@ -46,10 +46,11 @@ def match_drafts(drafts: Sequence[Draft], embedder: Embedder | None, formula: Fo
     """One verdict a draft, in order.
 
     A claim's candidates are the truth-class spans that it cites and those with the largest cosines; its verdict is
-    the band of the best one's score, or ``evidence_redacted`` where an erasure masked a part of that span. The IDF is
-    that of all spans of the plan. Without a truth-class span every claim is unsupported and nothing is embedded; a
-    draft without claims is verified. Every distinct text of all drafts is embedded once, claims and spans by the same
-    embedder; where there is none (None), or it fails, what needed it is ``unavailable: <reason>``, never a verdict.
+    the band of the best one's score, or ``evidence_redacted`` where an erasure masked a part of that span and the
+    score is not 0, so that they have something in common. The IDF is that of all spans of the plan. Without a
+    truth-class span every claim is unsupported and nothing is embedded; a draft without claims is verified. Every
+    distinct text of all drafts is embedded once, claims and spans by the same embedder; where there is none (None), or
+    it fails, what needed it is ``unavailable: <reason>``, never a verdict.
 
     Raises InputError for a draft that ``check_draft`` refuses.
     """
@@ -151,7 +152,7 @@ def _verdict(
     return ClaimVerdict(
         claim.text,
         claim.draft_span,
-        Verdict.EVIDENCE_REDACTED if erased else formula.band(best.score),
+        Verdict.EVIDENCE_REDACTED if erased and best.score else formula.band(best.score),
         best.score,
         SpanRef(best.span, best.span_id),
         len(candidates),

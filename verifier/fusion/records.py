@@ -1,5 +1,6 @@
 """What goes into the matcher and what comes out: drafts with their plan of evidence, and verdicts on their claims."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -10,6 +11,8 @@ Range = tuple[int, int]
 """A half-open range of Unicode code points."""
 
 SpanClass = Literal["truth", "cache"]
+
+MARKER_SPANS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,8 @@ def check_draft(draft: Draft) -> None:
     """Raise InputError, which names the draft, for claims and spans that cannot be matched.
 
     Codes: ``draft_span_out_of_bounds``, ``empty_draft_span``, ``empty_claim``, ``repeated_span_id``,
-    ``unknown_span_class``, ``masked_range_out_of_bounds``. Draft spans of several claims may overlap.
+    ``unknown_span_class``, ``masked_range_out_of_bounds``, ``crowded_marker`` (one that names more than
+    ``MARKER_SPANS`` spans: each of its claims would be matched with all of them). Draft spans may overlap.
     """
     for number, claim in enumerate(draft.claims, 1):
         _check_claim(claim, f"claim {number} of draft {draft.draft_id!r}", len(draft.text))
@@ -145,6 +149,11 @@ def check_draft(draft: Draft) -> None:
             if not 0 <= start <= end <= len(span.text):
                 message = f"{where} has the masked range {start} to {end} in a text of {len(span.text)} characters"
                 raise InputError("masked_range_out_of_bounds", message)
+
+    crowded = Counter(marker for span in draft.spans for marker in set(span.markers)).most_common(1)
+    if crowded and crowded[0][1] > MARKER_SPANS:
+        message = f"the marker {crowded[0][0]!r} of draft {draft.draft_id!r} names {crowded[0][1]} spans"
+        raise InputError("crowded_marker", f"{message}: at most {MARKER_SPANS} expected")
 
 
 def _check_claim(claim: DraftClaim, where: str, length: int) -> None:

@@ -23,7 +23,7 @@ from verifier.pipeline.cluster import ActorPool, Cluster, check_room
 from verifier.pipeline.execution import Job, Progress, check_written, execute_job, plain_settings
 from verifier.pipeline.meter import Meter, watched
 from verifier.pipeline.prepare import prepare
-from verifier.pipeline.retrieval import CorpusSearcher, ShardedCorpus, build_index
+from verifier.pipeline.retrieval import CorpusSearcher, ShardedCorpus, build_index, check_shards
 from verifier.pipeline.run import InputLimits
 from verifier.pipeline.sources import InputSpec
 from verifier.pipeline.storage import check_writable, held, open_filesystem
@@ -57,6 +57,8 @@ class Retrieval:
     shard_rows: int = 65_536
 
     def __post_init__(self) -> None:
+        if not self.index.strip():
+            raise ConfigurationError("retrieval.index is empty: name a folder or a URI")
         if self.shard_rows < 1:
             raise ConfigurationError(f"retrieval.shard_rows is {self.shard_rows}: at least 1 passage expected")
 
@@ -211,15 +213,16 @@ def _work(plan: AnswersPlan, meter: Meter, progress: Progress) -> None:
 
 
 def _corpus(plan: AnswersPlan, progress: Progress) -> ShardedCorpus:
-    folder = plan.retrieval.index
+    folder, shard_rows = plan.retrieval.index, plan.retrieval.shard_rows
     with held(folder):
         rows = _summary(folder).rows
+        check_shards(rows, shard_rows)
         meter = Meter()
         with watched(meter, lambda totals: progress("embed", int(totals.get("rows", 0)), rows, {})):
             embedder = plan.embedder
             lost = plan.max_rows_lost * _TEXTS_AN_ANSWER
             build_index(folder, rows, embedder.factory, embedder.settings(), plan.actors, lost, meter)
-    return ShardedCorpus(folder, plan.retrieval.ranking, plan.retrieval.shard_rows)
+    return ShardedCorpus(folder, plan.retrieval.ranking, shard_rows)
 
 
 def _summary(folder: str) -> PrepareSummary:

@@ -18,12 +18,14 @@ from verifier.factuality.bm25 import Bm25, WordCounter
 from verifier.factuality.corpus import Hit, Passage, Ranking, search_corpus
 from verifier.factuality.retrieval import Found, Shard, merge, search_shard
 from verifier.pipeline.cluster import ActorPool
-from verifier.pipeline.leftovers import drop_leftovers
+from verifier.pipeline.identity import differences
+from verifier.pipeline.leftovers import drop_leftovers, written_rows
 from verifier.pipeline.meter import Meter
 from verifier.pipeline.storage import open_filesystem, read_text, write_text
 from verifier.pipeline.verify import run_rows
 
 INDEX_FILE = "index.json"
+_SHARDS_A_CPU = 8  # actors that mostly wait; more of them cost a machine its memory
 
 
 class EmbedActor:
@@ -55,19 +57,51 @@ def build_index(
 ) -> None:
     """Embed what is left of ``folder/work`` into ``folder/results``; an index of another embedder is refused."""
     filesystem, root = open_filesystem(folder)
-    text = read_text(filesystem, f"{root}/{INDEX_FILE}")
-    index: dict[str, Any] = json.loads(text) if text else {"embedder": dict(identity), "finished": False}
-    if index["embedder"] != dict(identity):
-        was, now = (f"{one['model']} {one['revision']}" for one in (index["embedder"], identity))
-        raise ConfigurationError(f"{folder} holds vectors of {was}, and the embedder is {now}: name another folder")
+    index = _read_index(folder) or {"embedder": dict(identity), "finished": False}
+    if found := differences({"embedder": index["embedder"]}, {"embedder": identity}):
+        raise ConfigurationError(f"{folder} holds vectors of another embedder: {'; '.join(found)}: use another folder")
     if index["finished"]:
+        _check_whole(folder, rows)
         return
     filesystem.create_dir(f"{root}/results")
     write_text(filesystem, f"{root}/{INDEX_FILE}", json.dumps(index, indent=2))
     if rows:
         run_rows(folder, EmbedActor, (embedder, meter), pool, max_rows_lost)
         drop_leftovers(folder, rows)
+        _check_whole(folder, rows)
     write_text(filesystem, f"{root}/{INDEX_FILE}", json.dumps({**index, "finished": True}, indent=2))
+
+
+def _read_index(folder: str) -> dict[str, Any] | None:
+    filesystem, root = open_filesystem(folder)
+    try:
+        text = read_text(filesystem, f"{root}/{INDEX_FILE}")
+        if text is None:
+            return None
+        index = json.loads(text)
+        return {"embedder": dict(index["embedder"]), "finished": bool(index["finished"])}
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(f"{folder}/{INDEX_FILE} is damaged: use another folder as retrieval.index") from error
+
+
+def _check_whole(folder: str, rows: int) -> None:
+    """Raise ConfigurationError where an index does not hold every passage."""
+    written = written_rows(folder)
+    if written != rows:
+        raise ConfigurationError(
+            f"{folder}/results has vectors of {written} of {rows} passages: delete {folder} to embed the corpus again"
+        )
+
+
+def check_shards(rows: int, shard_rows: int) -> None:
+    """Raise ConfigurationError where a corpus would have more shards than the cluster should hold."""
+    there: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    most = max(1, int(there.get("CPU", 1))) * _SHARDS_A_CPU
+    if -(-rows // shard_rows) > most:
+        raise ConfigurationError(
+            f"retrieval.shard_rows is {shard_rows}, which makes {-(-rows // shard_rows)} shards of {rows} passages, and"
+            f" this cluster takes {most}: at least {-(-rows // most)} passages a shard expected"
+        )
 
 
 @ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)
@@ -79,7 +113,7 @@ class _Shard:
         self._start = start
         self._rows = rows.drop_columns(["vector"])
         vectors = rows["vector"].combine_chunks()
-        scopes = np.array([scope or "" for scope in rows["scope"].to_pylist()], dtype=np.str_)
+        scopes = np.array(rows["scope"].to_pylist(), dtype=object)
         self._shard = Shard(start, np.asarray(vectors.flatten()).reshape(len(rows), -1), scopes, postings)
 
     def search(self, vectors: NDArray[np.float32], k: int, scope: str | None, words: Any) -> Found:

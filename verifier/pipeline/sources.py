@@ -86,7 +86,7 @@ def find_input(spec: InputSpec) -> list[InputFile]:
         raise ConfigurationError(f"the {spec.form} form has no evidence table; leave data.evidence_path out")
     files: list[InputFile] = []
     for role, paths in tables:
-        if not paths:
+        if not paths or not all(path.strip() for path in ([paths] if isinstance(paths, str) else paths)):
             raise ConfigurationError(f"the {role} table of the input has no path; set data.path")
         for path in [paths] if isinstance(paths, str) else paths:
             filesystem, names = list_files(path)

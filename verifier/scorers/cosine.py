@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from transformers import AutoConfig
 
-from verifier.errors import ConfigurationError, PairTooLong
+from verifier.errors import PairTooLong
 from verifier.fusion.scoring import DECIMALS
 from verifier.fusion.vectors import RememberingEmbedder
 from verifier.protocol import PairError, Part, Scores
@@ -15,9 +13,6 @@ from verifier.scorers.base import raise_first
 from verifier.scorers.loading import (
     TooLong,
     check_settings,
-    length_limit,
-    load,
-    load_tokenizer,
     pinned,
     warn_unpinned,
 )
@@ -65,12 +60,12 @@ class CosineScorer:
         cache_size: int = 20_000,
     ) -> None:
         # Here, not above: embedders take their loading from this package.
-        from verifier.embedders import TransformerEmbedder
+        from verifier.embedders.transformer import TransformerEmbedder, reading
 
         check_settings({"device": device, "too_long": too_long, "token_budget": token_budget})
         source, resolved = _resolved(model, revision)
         self._too_long = too_long
-        self._tokenizer, self._room = _reading(source, resolved, max_length)
+        self._tokenizer, self._room = reading(source, resolved, max_length)
         embedder = TransformerEmbedder(model, resolved, device, max_length, token_budget)
         warn_unpinned(source, revision, resolved)
         self._embedder = RememberingEmbedder(embedder, cache_size)
@@ -88,11 +83,11 @@ class CosineScorer:
         cache_size: int = 20_000,
     ) -> dict[str, str]:
         """Model and resolved revision without loading weights; raises what the constructor would."""
-        from verifier.embedders.transformer import MINILM
+        from verifier.embedders.transformer import MINILM, reading
 
         check_settings({"device": device, "too_long": too_long, "token_budget": token_budget})
         source, resolved = _resolved(model, revision)
-        _reading(source, resolved, max_length)
+        reading(source, resolved, max_length)
         return {"model": MINILM if model is None else str(model), "revision": resolved}
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -170,13 +165,3 @@ def _resolved(model: str | None, revision: str | None) -> tuple[str, str]:
 
     source = str(minilm_directory()) if model is None else str(model)
     return source, pinned(source, revision)
-
-
-def _reading(source: str, revision: str, max_length: int) -> tuple[Any, int]:
-    """The tokenizer, and the most word pieces of a text without special ones."""
-    tokenizer = load_tokenizer(source, revision)
-    limit = length_limit(tokenizer, load(AutoConfig.from_pretrained, source, revision), max_length)
-    room = limit - int(tokenizer.num_special_tokens_to_add(pair=False))
-    if room < 1:
-        raise ConfigurationError(f"max_length is {max_length}: no word fits beside the special tokens")
-    return tokenizer, room
