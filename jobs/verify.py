@@ -16,6 +16,7 @@ from verifier.pipeline.run import Checkpointing, Dry, InputLimits, Output, RunPl
 from verifier.pipeline.sources import InputSpec
 from verifier.publish import publish, write_answers
 from verifier.scorers.base import check_form, identify
+from verifier.search.exhaustive import SearchRange
 from verifier.terminal import show_estimate, shown_progress
 from verifier.tracking import Tracking
 from verifier.validation import built, refuse_unknown, refuse_unknown_arguments
@@ -34,6 +35,7 @@ def plan_of(cfg: DictConfig) -> RunPlan:
     if actors.members == "separate":
         members_of(scorer)
     method = instantiate(cfg.method)
+    built(SearchRange, config.get("search", {}), "search")
     check_form(scorer, method.func.asks, f"method={method.func.name}")
     unpinned = {"model": "unknown", "revision": "unknown"}
     built(method.func.policy_type, {**unpinned, **config["policy"]}, "policy")  # told before files are read
@@ -55,7 +57,7 @@ def plan_of(cfg: DictConfig) -> RunPlan:
 
 
 def _refuse_unknown_names(config: Any) -> None:
-    groups = "data scorer policy method cluster tracking input actors answers checkpoint output run".split()
+    groups = "data scorer policy method search cluster tracking input actors answers checkpoint output run".split()
     refuse_unknown(config, groups, "")
     for kind, name in ((Output, "output"), (Dry, "run"), (Tracking, "tracking")):
         built(kind, config[name], name)

@@ -99,6 +99,9 @@ class RunPlan:
 def execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
     """Run the plan, or what is left of it, and return the content of ``run.json``; see ``execute_job``."""
     settings = {"method": plan.method_name, "scorer_settings": plain_settings(plan.scorer)}
+    search = plan.method.keywords.get("search", {})
+    if search.get("exhaustive"):  # else nothing further is asked, whatever the range
+        settings["search"] = search
     job = Job(
         output_dir=plan.output_dir,
         unit="claims",
