@@ -18,14 +18,16 @@ from verifier.assays.actions import (
     run_action,
     unlock_action,
 )
-from verifier.assays.methods import in_process
 from verifier.assays.registering import AssayForm, form_of_public
 from verifier.assays.registration import Scorer
 from verifier.errors import ConfigurationError
 from verifier.exits import run_job
+from verifier.pipeline.assays import on_ray
+from verifier.pipeline.cluster import ActorPool, Cluster
 from verifier.pipeline.execution import plain_settings
-from verifier.pipeline.run import Output
+from verifier.pipeline.run import Checkpointing, Output
 from verifier.scorers.base import check_form, identify
+from verifier.terminal import shown_progress
 from verifier.tracking import Tracking, open_run
 from verifier.validation import built, refuse_unknown_arguments
 
@@ -64,15 +66,19 @@ def _form(cfg: DictConfig, method: str, scorer: Scorer) -> AssayForm:
 def _run(cfg: DictConfig) -> None:
     method = instantiate(cfg.method).func
     factory, scorer = scorer_of(cfg, method.asks, method.name)
-    run_action(
-        values(cfg, "registration"),
-        values(cfg, "paths"),
-        cfg.ledger,
-        cfg.output.dir,
-        scorer,
-        lambda *asked: in_process(factory())(*asked),
-        _tracked(cfg),
-    )
+    with shown_progress() as progress:
+        decide = on_ray(
+            f"{cfg.output.dir}/run",
+            factory,
+            identify(factory),
+            built(Cluster, values(cfg, "cluster"), "cluster"),
+            built(ActorPool, values(cfg, "actors"), "actors"),
+            built(Checkpointing, values(cfg, "checkpoint"), "checkpoint").max_rows_lost,
+            {name: values(cfg, name) for name in ("scorer", "cluster", "actors", "checkpoint")},
+            progress,
+        )
+        registration, paths = values(cfg, "registration"), values(cfg, "paths")
+        run_action(registration, paths, cfg.ledger, cfg.output.dir, scorer, decide, _tracked(cfg))
 
 
 def _reproduce(cfg: DictConfig) -> None:

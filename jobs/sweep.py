@@ -8,6 +8,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 import conf  # noqa: F401  (registers resolvers)
+from verifier.assays.sealing import refuse_sealed
 from verifier.errors import ConfigurationError, LimitError
 from verifier.exits import run_job
 from verifier.sweep.job import SweepSpec, sweep
@@ -19,7 +20,7 @@ from verifier.validation import built, refuse_unknown
 
 def spec_of(config: dict[str, Any]) -> SweepSpec:
     """What a configuration sweeps; ConfigurationError where it says nothing that can be swept."""
-    refuse_unknown(config, "sweep tracking output".split(), "")
+    refuse_unknown(config, "sweep ledger tracking output".split(), "")
     built(Tracking, config["tracking"], "tracking")
     if not config["output"]["dir"] or "://" in config["output"]["dir"]:
         raise ConfigurationError(f"output.dir is {config['output']['dir']!r}: a local folder expected")
@@ -31,6 +32,7 @@ def main(cfg: DictConfig) -> None:
     """Sweep and publish; constraints that no setting keeps end the job with exit status 1."""
     config: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     spec = spec_of(config)
+    refuse_sealed([spec.runs] if isinstance(spec.runs, str) else spec.runs, config["ledger"])
     job = HydraConfig.get()
     if job.mode is RunMode.MULTIRUN:  # a folder for each of its jobs
         config["output"]["dir"] += f"/{job.job.num}"

@@ -7,6 +7,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 import conf  # noqa: F401  (registers resolvers)
+from verifier.assays.sealing import refuse_sealed
 from verifier.exits import run_job
 from verifier.grounding.answers import AnswerRules
 from verifier.pipeline.cluster import ActorPool, Cluster
@@ -57,8 +58,8 @@ def plan_of(cfg: DictConfig) -> RunPlan:
 
 
 def _refuse_unknown_names(config: Any) -> None:
-    groups = "data scorer policy method search cluster tracking input actors answers checkpoint output run".split()
-    refuse_unknown(config, groups, "")
+    groups = "data scorer policy method search cluster tracking input actors answers checkpoint ledger output run"
+    refuse_unknown(config, groups.split(), "")
     for kind, name in ((Output, "output"), (Dry, "run"), (Tracking, "tracking")):
         built(kind, config[name], name)
 
@@ -67,6 +68,8 @@ def _refuse_unknown_names(config: Any) -> None:
 def main(cfg: DictConfig) -> None:
     """Run, report and publish."""
     plan = plan_of(cfg)
+    tables = (plan.data.path, plan.data.evidence_path or ())
+    refuse_sealed([path for table in tables for path in ([table] if isinstance(table, str) else table)], cfg.ledger)
     with shown_progress() as progress:
         planned = estimate(plan, progress) if cfg.run.dry else None
         run = execute(plan, progress) if planned is None else {}

@@ -10,6 +10,8 @@ import pytest
 from tests.jobs.driver import FREE, run, run_forked
 from tests.jobs.inputs import write_claims
 from tests.tiny_models import save_tiny
+from verifier.assays.ledger import append
+from verifier.digests import sha256_file
 
 CLAIMS = ("data=claims", "data.path=claims.jsonl")
 RAY_NOISE = ("authentication_token_setup", "rpc_client.h")  # written by Ray itself where a case needs a cluster
@@ -48,6 +50,15 @@ def _two_labels(folder: Path) -> None:
 
 def _file_in_the_way(folder: Path) -> None:
     (folder / "out").write_text("in the way")
+
+
+def _sealed(folder: Path) -> None:
+    """A ledger in which the claims, and so a run that was made of them, are sealed."""
+    digest = sha256_file(folder / "claims.jsonl")
+    cohort = {"name": "held back", "files": {"claims": {"sha256": digest}}, "selected": None}
+    body = {"sealed": True, "registration": "0" * 64, "identities": ["1" * 64], "cohort": cohort}
+    append(folder / "ledger.jsonl", "registration", body)
+    _finished(folder, input={"inputs": [{"sha256": digest}]})
 
 
 CASES = {
@@ -94,6 +105,7 @@ CASES = {
     "on_error misspelt": Case((*FREE, *CLAIMS, "input.on_error=stop"), ("input.on_error is 'stop'", "reject, fail")),
     "no output.dir": Case((*FREE, *CLAIMS, "output.dir=''"), ("output.dir is empty",)),
     "output.dir null": Case((*FREE, *CLAIMS, "output.dir=null"), ("output.dir is None",)),
+    "sealed claims": Case((*FREE, *CLAIMS, "ledger=ledger.jsonl"), ("claims.jsonl", "held back"), prepare=_sealed),
     "results is a file": Case((*FREE, *CLAIMS), ("out/results is a file",), prepare=_results_in_the_way),
     "run.json damaged": Case((*FREE, *CLAIMS), ("run.json is damaged", "output.dir"), prepare=_damaged),
     "another run": Case((*FREE, *CLAIMS), ("belongs to another run",), prepare=_finished),
@@ -147,3 +159,11 @@ def test_too_many_rejects_exit_1_and_keep_what_was_read(tmp_path: Path) -> None:
     assert "2 rows were rejected" in errors and "input.max_rejects is 1" in errors
     assert len(errors.strip().splitlines()) == 1
     assert json.loads((tmp_path / "out/prepare.json").read_text())["rejects"] == 2
+
+
+def test_a_run_made_of_sealed_claims_is_not_swept(tmp_path: Path) -> None:
+    write_claims(tmp_path / "claims.jsonl", 1)
+    _sealed(tmp_path)
+    asked = ("sweep.runs=out", "+sweep.grid.entailment_threshold=[0.8]", "ledger=ledger.jsonl", "tracking=none")
+    [(status, errors)] = run_forked([(tmp_path, asked, {})], "sweep")
+    assert status == 2 and "held back" in errors, errors
