@@ -27,6 +27,7 @@ from verifier.pipeline.cluster import ActorPool, Cluster
 from verifier.pipeline.execution import plain_settings
 from verifier.pipeline.run import Checkpointing, Output
 from verifier.scorers.base import check_form, identify
+from verifier.scorers.sizing import token_counter
 from verifier.terminal import shown_progress
 from verifier.tracking import Tracking, open_run
 from verifier.validation import built, refuse_unknown_arguments
@@ -78,7 +79,8 @@ def _run(cfg: DictConfig) -> None:
             progress,
         )
         registration, paths = values(cfg, "registration"), values(cfg, "paths")
-        run_action(registration, paths, cfg.ledger, cfg.output.dir, scorer, decide, _tracked(cfg))
+        counter = token_counter(factory)
+        run_action(registration, paths, cfg.ledger, cfg.output.dir, scorer, decide, counter, _tracked(cfg))
 
 
 def _reproduce(cfg: DictConfig) -> None:

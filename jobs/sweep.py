@@ -1,30 +1,55 @@
-"""The sweep job: decides finished runs anew under many policies, without a model."""
+"""The sweep job: decides finished runs anew under many policies, from the scores that they recorded."""
 
+from functools import partial
 from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
+from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 import conf  # noqa: F401  (registers resolvers)
 from verifier.assays.sealing import refuse_sealed
 from verifier.errors import ConfigurationError, LimitError
 from verifier.exits import run_job
-from verifier.sweep.job import SweepSpec, sweep
+from verifier.pipeline.cluster import ActorPool, Cluster
+from verifier.pipeline.execution import Progress
+from verifier.pipeline.missing import MissingPlan, score_missing
+from verifier.pipeline.run import Checkpointing
+from verifier.scorers.base import identify
+from verifier.sweep.job import ScoreMissing, SweepSpec, sweep
 from verifier.sweep.publish import publish_sweep
 from verifier.terminal import shown_progress
 from verifier.tracking import Tracking
-from verifier.validation import built, refuse_unknown
+from verifier.validation import built, refuse_unknown, refuse_unknown_arguments
 
 
 def spec_of(config: dict[str, Any]) -> SweepSpec:
     """What a configuration sweeps; ConfigurationError where it says nothing that can be swept."""
-    refuse_unknown(config, "sweep ledger tracking output".split(), "")
+    refuse_unknown(config, "sweep scorer cluster actors checkpoint ledger tracking output".split(), "")
     built(Tracking, config["tracking"], "tracking")
     if not config["output"]["dir"] or "://" in config["output"]["dir"]:
         raise ConfigurationError(f"output.dir is {config['output']['dir']!r}: a local folder expected")
     return built(SweepSpec, config["sweep"], "sweep")
+
+
+def missing_scorer(config: dict[str, Any], progress: Progress) -> ScoreMissing:
+    """What scores missing pairs; ConfigurationError where no scorer is given, or one that cannot be built."""
+    if not config.get("scorer"):
+        raise ConfigurationError("sweep.score_missing needs the scorer that the run was made with: give scorer=…")
+    scorer = instantiate(config["scorer"], _convert_="all")
+    refuse_unknown_arguments(scorer, "scorer")
+    plan = MissingPlan(
+        output_dir=f"{config['output']['dir']}/missing",
+        scorer=scorer,
+        scorer_identity=identify(scorer),
+        cluster=built(Cluster, config["cluster"], "cluster"),
+        actors=built(ActorPool, config["actors"], "actors"),
+        max_rows_lost=built(Checkpointing, config["checkpoint"], "checkpoint").max_rows_lost,
+        config=config,
+    )
+    return partial(score_missing, plan, progress=progress)
 
 
 @hydra.main(version_base=None, config_path="pkg://conf", config_name="sweep")
@@ -37,7 +62,7 @@ def main(cfg: DictConfig) -> None:
     if job.mode is RunMode.MULTIRUN:  # a folder for each of its jobs
         config["output"]["dir"] += f"/{job.job.num}"
     with shown_progress() as progress:
-        found = sweep(spec, progress)
+        found = sweep(spec, progress, missing_scorer(config, progress) if spec.score_missing else None)
     publish_sweep(found, config["output"]["dir"], config)
     if found.constraints and not found.best.settings:
         raise LimitError(found.best.why or "no setting keeps the constraints")

@@ -54,6 +54,7 @@ def plan_of(cfg: DictConfig) -> RunPlan:
         actors=actors,
         max_rows_lost=max_rows_lost,
         config=config,
+        ledger=config["ledger"],
     )
 
 

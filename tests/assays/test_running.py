@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.assays.assay_files import EXECUTE, SCORER, cohort, fever_rows, form, registered, write_rows
 from tests.shared import SHARED, needs_shared
+from tests.tiny_models import save_tiny
 from verifier.assays.cases import CaseResult
 from verifier.assays.ledger import of_kind, read_ledger
 from verifier.assays.methods import in_process
@@ -18,7 +20,10 @@ from verifier.assays.results import AssayResult, read_result, write_result
 from verifier.assays.running import run_assay
 from verifier.errors import ConfigurationError, VerificationError
 from verifier.records import Claim
+from verifier.scorers.cross_encoder import CrossEncoderScorer
 from verifier.scorers.recorded import RecordedFileScorer
+from verifier.scorers.sizing import token_counter
+from verifier.scorers.words import WordsScorer
 
 
 def prepared(tmp_path: Path, **fields: Any) -> Registration:
@@ -150,6 +155,18 @@ def test_a_limit_in_tokens_needs_a_tokenizer(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="only a scorer with a tokenizer"):
         run(tmp_path, registration, never)
     assert run(tmp_path, registration, count_tokens=lambda text: len(text.split())).exit_status == 0
+
+
+def test_a_limit_in_tokens_is_counted_by_the_scorers_own_tokenizer(tmp_path: Path) -> None:
+    save_tiny("bert", tmp_path / "model")
+    count = token_counter(partial(CrossEncoderScorer, model=str(tmp_path / "model")))
+    longest = max(count(text) for text in ("It opened in 1995 and never closed.", "Red."))
+    assert longest > count("Red.") > 0
+    registration = prepared(tmp_path, input_limit={"unit": "tokens", "maximum": 1})
+    with pytest.raises(ConfigurationError, match="tokens of input and 1 are registered"):
+        run(tmp_path, registration, never, count_tokens=count)
+    with pytest.raises(ConfigurationError, match="WordsScorer has no tokenizer of its own"):
+        run(tmp_path, registration, never, count_tokens=token_counter(partial(WordsScorer)))
 
 
 def test_answers_for_other_claims(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.driver import FREE, run, run_forked
-from tests.jobs.inputs import write_claims
+from tests.jobs.inputs import claim_row, write_claims
 from tests.tiny_models import save_tiny
+from verifier.assays.cohorts.identity import identity_of_texts
 from verifier.assays.ledger import append
 from verifier.digests import sha256_file
 
@@ -55,10 +56,19 @@ def _file_in_the_way(folder: Path) -> None:
 def _sealed(folder: Path) -> None:
     """A ledger in which the claims, and so a run that was made of them, are sealed."""
     digest = sha256_file(folder / "claims.jsonl")
-    cohort = {"name": "held back", "files": {"claims": {"sha256": digest}}, "selected": None}
-    body = {"sealed": True, "registration": "0" * 64, "identities": ["1" * 64], "cohort": cohort}
-    append(folder / "ledger.jsonl", "registration", body)
+    _seal(folder, digest, "1" * 64)
     _finished(folder, input={"inputs": [{"sha256": digest}]})
+
+
+def _sealed_in_another_file(folder: Path) -> None:
+    row = claim_row(0)
+    _seal(folder, "2" * 64, identity_of_texts(row["claim"], [item["text"] for item in row["evidence"]]))
+
+
+def _seal(folder: Path, digest: str, identity: str) -> None:
+    cohort = {"name": "held back", "files": {"claims": {"sha256": digest}}, "selected": None}
+    body = {"sealed": True, "registration": "0" * 64, "identities": [identity], "cohort": cohort}
+    append(folder / "ledger.jsonl", "registration", body)
 
 
 CASES = {
@@ -106,6 +116,9 @@ CASES = {
     "no output.dir": Case((*FREE, *CLAIMS, "output.dir=''"), ("output.dir is empty",)),
     "output.dir null": Case((*FREE, *CLAIMS, "output.dir=null"), ("output.dir is None",)),
     "sealed claims": Case((*FREE, *CLAIMS, "ledger=ledger.jsonl"), ("claims.jsonl", "held back"), prepare=_sealed),
+    "sealed claims in another file": Case(
+        (*FREE, *CLAIMS, "ledger=ledger.jsonl"), ("out belongs to", "held back"), prepare=_sealed_in_another_file
+    ),
     "results is a file": Case((*FREE, *CLAIMS), ("out/results is a file",), prepare=_results_in_the_way),
     "run.json damaged": Case((*FREE, *CLAIMS), ("run.json is damaged", "output.dir"), prepare=_damaged),
     "another run": Case((*FREE, *CLAIMS), ("belongs to another run",), prepare=_finished),

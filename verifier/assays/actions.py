@@ -46,11 +46,12 @@ def run_action(
     output: str,
     scorer: Scorer,
     execute: Execute,
+    count_tokens: Callable[[str], int],
     track: Track,
 ) -> AssayResult:
     """Run a registered assay; LimitError where a gate failed, once the result is written."""
     registered = read_registration(Path(registration))
-    result = run_assay(registered, execute, scorer, Path(ledger), _paths(paths))
+    result = run_assay(registered, execute, scorer, Path(ledger), _paths(paths), count_tokens)
     written = write_result(result, Path(output))
     console.print(gates_table(result.gates))
     console.print(f"result {written}\nMLflow {track(result.name, result.flat(), written)}", soft_wrap=True)

@@ -2,7 +2,6 @@
 
 import gc
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
@@ -12,7 +11,7 @@ import pyarrow as pa
 
 from verifier.errors import ConfigurationError
 from verifier.garbage import THRESHOLD
-from verifier.pipeline.meter import Meter
+from verifier.pipeline.meter import Meter, told_of_loading
 from verifier.protocol import Method, Outcome, Pair, Scores, run_plan
 from verifier.results import result_row, results_table
 from verifier.schemas import claim_from_row
@@ -38,9 +37,7 @@ class VerifyActor:
     """
 
     def __init__(self, scorer: ScorerFactory, method: MethodFactory, model: str, batch_size: int, meter: Meter) -> None:
-        started = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with told_of_loading(meter):
             self._scorer = scorer()
         if self._scorer.model != model:
             raise ConfigurationError(f"the scorer's model is {self._scorer.model!r} but the policy's is {model!r}")
@@ -51,9 +48,6 @@ class VerifyActor:
         gc.freeze()  # libraries and model stay: not looked through again
         gc.set_threshold(THRESHOLD, *gc.get_threshold()[1:])
         self._cpu_seconds = time.process_time()
-        meter.add({"load_seconds": time.perf_counter() - started})
-        for text in {str(warning.message) for warning in caught if warning.category in (UserWarning, RuntimeWarning)}:
-            meter.note(text)
 
     def __call__(self, table: pa.Table) -> pa.Table:
         """One result row a row of ``table``, in order."""

@@ -1,7 +1,6 @@
 """A run on answers: what it needs, the actor that checks them, and the job that it is."""
 
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,7 +20,7 @@ from verifier.fusion.config import FusionConfig
 from verifier.fusion.vectors import RememberingEmbedder
 from verifier.pipeline.cluster import ActorPool, Cluster, check_room
 from verifier.pipeline.execution import Job, Progress, check_written, execute_job, plain_settings
-from verifier.pipeline.meter import Meter, watched
+from verifier.pipeline.meter import Meter, told_of_loading, watched
 from verifier.pipeline.prepare import prepare
 from verifier.pipeline.retrieval import CorpusSearcher, ShardedCorpus, build_index, check_shards
 from verifier.pipeline.run import InputLimits
@@ -122,16 +121,11 @@ class AnswersActor:
     def __init__(
         self, checker: Callable[[], tuple[Checker, Mapping[str, str]]], method: str, batch_size: int, meter: Meter
     ) -> None:
-        started = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with told_of_loading(meter):
             self._checker, self._scorer = checker()
         self._method = method
         self._batch_size = batch_size
         self._meter = meter
-        meter.add({"load_seconds": time.perf_counter() - started})
-        for text in {str(warning.message) for warning in caught if warning.category in (UserWarning, RuntimeWarning)}:
-            meter.note(text)
 
     def __call__(self, table: pa.Table) -> pa.Table:
         """One row of CHECKED_SCHEMA a row of ``table``, in order."""

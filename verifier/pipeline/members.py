@@ -1,13 +1,14 @@
 """Members of an ensemble on Ray actors of their own: each model has its own device, all are asked at once."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import ray
 
 from verifier.errors import ConfigurationError
-from verifier.pipeline.cluster import ActorPool
+from verifier.pipeline.cluster import ActorPool, check_room
 from verifier.protocol import Scores
 from verifier.scorers.base import support_scores
 
@@ -54,6 +55,15 @@ def members_of(scorer: partial[Any]) -> dict[str, Any]:
     if not members:
         raise ConfigurationError("actors.members is separate, but the scorer has no members: use scorer=ensemble")
     return dict(members) if isinstance(members, Mapping) else {str(n): member for n, member in enumerate(members)}
+
+
+def placed(scorer: partial[Any], pool: ActorPool) -> tuple[partial[Any], ActorPool]:
+    """The factory and the pool with which a scorer lives where the pool says; ConfigurationError without room."""
+    if pool.members == "together":
+        check_room(pool)
+        return scorer, pool
+    check_room(pool, len(members_of(scorer)))
+    return on_own_actors(scorer, pool), replace(pool, num_cpus=1, num_gpus=0)
 
 
 def on_own_actors(scorer: partial[Any], pool: ActorPool) -> partial[Any]:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -58,6 +59,18 @@ class Meter:
         """The totals so far."""
         totals: dict[str, float] = ray.get(self._actor.totals.remote())
         return totals
+
+
+@contextmanager
+def told_of_loading(meter: Meter) -> Iterator[None]:
+    """Tell the meter how long the block took, which loads models, and what it warned of."""
+    started = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    meter.add({"load_seconds": time.perf_counter() - started})
+    for text in {str(warning.message) for warning in caught if warning.category in (UserWarning, RuntimeWarning)}:
+        meter.note(text)
 
 
 @contextmanager

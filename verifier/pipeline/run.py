@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
+from verifier.assays.sealing import refuse_sealed
 from verifier.errors import ConfigurationError, LimitError
-from verifier.pipeline.cluster import ActorPool, Cluster, check_room
+from verifier.pipeline.cluster import ActorPool, Cluster
 from verifier.pipeline.execution import Job, Progress, check_written, execute_job, plain_settings
-from verifier.pipeline.members import members_of
 from verifier.pipeline.meter import Meter
 from verifier.pipeline.prepare import prepare
 from verifier.pipeline.sources import InputSpec
@@ -75,6 +75,7 @@ class RunPlan:
         cluster, actors: where it runs.
         max_rows_lost: claims that a kill may lose an actor.
         config: the resolved configuration, for the record.
+        ledger: the one of jobs.assay whose sealed claims are not scored; None where that was checked.
     """
 
     output_dir: str
@@ -88,6 +89,7 @@ class RunPlan:
     actors: ActorPool
     max_rows_lost: int
     config: Mapping[str, Any]
+    ledger: str | None = None
 
     @property
     def method_name(self) -> str:
@@ -117,8 +119,11 @@ def execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
 
 
 def prepared_input(plan: RunPlan, progress: Progress) -> PrepareSummary:
-    """The prepare phase of a run, or what it left when it was done before."""
-    return prepare(
+    """The prepare phase of a run, or what it left when it was done before.
+
+    Raises SealedCohort for claims that are sealed, whatever form their file has.
+    """
+    prepared = prepare(
         plan.data,
         plan.output_dir,
         plan.policy.max_evidence,
@@ -126,10 +131,12 @@ def prepared_input(plan: RunPlan, progress: Progress) -> PrepareSummary:
         plan.limits.max_rejects,
         progress=lambda rows, rejects: progress("prepare", rows, None, {"rejects": rejects}),
     )
+    if plan.ledger is not None:
+        refuse_sealed(plan.output_dir, plan.ledger)
+    return prepared
 
 
 def _verify(plan: RunPlan, meter: Meter, progress: Progress) -> None:
-    check_room(plan.actors, len(members_of(plan.scorer)) if plan.actors.members == "separate" else 0)
     run_verify(
         plan.output_dir,
         plan.scorer,

@@ -5,7 +5,6 @@ were under way; its rerun reads only rows that are not marked. ``max_rows_lost``
 """
 
 import logging
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from ray.data.checkpoint import CheckpointConfig
 from verifier.pipeline.actor import MethodFactory, VerifyActor
 from verifier.pipeline.backlog import limited_backlog
 from verifier.pipeline.cluster import ActorPool
-from verifier.pipeline.members import on_own_actors
+from verifier.pipeline.members import placed
 from verifier.pipeline.meter import Meter
 from verifier.pipeline.storage import open_filesystem
 
@@ -39,9 +38,11 @@ def run_verify(
     max_rows_lost: int,
     meter: Meter,
 ) -> None:
-    """Verify every claim of ``run_dir/work`` that is not in the checkpoint yet; see ``run_rows``."""
-    if pool.members == "separate":
-        scorer, pool = on_own_actors(scorer, pool), replace(pool, num_cpus=1, num_gpus=0)
+    """Verify every claim of ``run_dir/work`` that is not in the checkpoint yet; see ``run_rows``.
+
+    Raises ConfigurationError where the cluster has no room for the actors.
+    """
+    scorer, pool = placed(scorer, pool)
     run_rows(run_dir, VerifyActor, (scorer, method, model, pool.batch_size, meter), pool, max_rows_lost)
 
 

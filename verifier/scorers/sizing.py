@@ -1,7 +1,8 @@
 """What scorers would read, counted without loading or asking any model."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -9,7 +10,9 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoModel
 
+from verifier.errors import ConfigurationError
 from verifier.scorers.engine import Sequences
+from verifier.scorers.loading import load_tokenizer
 
 
 class Sizes(NamedTuple):
@@ -56,6 +59,24 @@ class UnloadedSizer:
         scores = self.scorer.score_detailed(pairs)
         rejected = sum(error.outcome == "rejected" for error in scores.errors.values())
         return Sizes(np.array(counter.lengths, dtype=np.int64), scores.windows, rejected)
+
+
+def token_counter(factory: partial[Any]) -> Callable[[str], int]:
+    """Counts the tokens of a text as the scorer's model reads it, special ones left out.
+
+    The tokenizer is read at the first call, which raises ConfigurationError for a scorer that is not one such model.
+    """
+
+    @cache
+    def tokenizer() -> Any:
+        if not hasattr(factory.func, "sizer") or "model" not in factory.keywords:
+            raise ConfigurationError(
+                f"the input limit is in tokens and the scorer {factory.func.__name__} has no tokenizer of its own:"
+                " register it in characters or words"
+            )
+        return load_tokenizer(factory.keywords["model"], factory.keywords.get("revision"))
+
+    return lambda text: len(tokenizer()(text, add_special_tokens=False, verbose=False)["input_ids"])
 
 
 def forward_flops(config: Any) -> float:

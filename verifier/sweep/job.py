@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from verifier.calibration.rules import Constraint, parse_constraints
@@ -15,6 +16,8 @@ from verifier.sweep.runs import Runs, RunTable, check_evidence_limit, open_runs,
 from verifier.sweep.settings import Setting, grid_axes, settings
 
 SweepProgress = Callable[[str, int, int | None, Mapping[str, float]], None]
+ScoreMissing = Callable[[Runs, Sequence[Setting], pl.DataFrame], str]
+"""Scores what settings lack, see ``lacking_settings``, and says in which run directory the scores are."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class SweepSpec:
         policies: fields of each further setting.
         constraints: figure to a bound such as ``">=0.9"``.
         select: the figure that the best setting is the best by.
+        score_missing: whether pairs that settings lack are scored.
         nested_runs: settings up to which each has an MLflow run of its own.
     """
 
@@ -37,6 +41,7 @@ class SweepSpec:
     policies: list[dict[str, Any]] | None = None
     constraints: dict[str, str | None] | None = None
     select: str = "recall"
+    score_missing: bool = False
     nested_runs: int = 50
 
     def __post_init__(self) -> None:
@@ -58,6 +63,7 @@ class Sweep:
         best: numbers of the settings, the best first.
         ranking: of the best setting's scores; of the first complete one where none is the best, None without any.
         own: number of the setting that has the first run's own policy, None where it is not among them.
+        missing: run directory of what was scored for the sweep, None where nothing was.
         seconds: spent on reading and facts, and on the settings.
     """
 
@@ -69,6 +75,7 @@ class Sweep:
     best: Best
     ranking: Ranking | None
     own: int | None
+    missing: str | None
     seconds: Mapping[str, float]
 
     @property
@@ -86,14 +93,29 @@ class Sweep:
         return [self.table.row(number, named=True) for number in numbers]
 
 
-def sweep(spec: SweepSpec, progress: SweepProgress) -> Sweep:
-    """Decide every claim of the runs under every setting; ConfigurationError where that cannot be done."""
+def lacking_settings(table: RunTable, settings: Sequence[Setting]) -> pl.DataFrame:
+    """``claim`` and ``setting``, both int32: under which settings each claim lacks pairs."""
+    rows = [np.flatnonzero(table.decide(setting).missing).astype(np.int32) for setting in settings]
+    numbers = np.repeat(np.arange(len(rows), dtype=np.int32), [len(found) for found in rows])
+    return pl.DataFrame({"claim": np.concatenate(rows), "setting": numbers})
+
+
+def sweep(spec: SweepSpec, progress: SweepProgress, score_missing: ScoreMissing | None = None) -> Sweep:
+    """Decide every claim of the runs under every setting; ConfigurationError where that cannot be done.
+
+    Pairs that settings lack are scored by ``score_missing``, where it is given, and what it leaves is read.
+    """
     started = time.perf_counter()
     runs = open_runs([spec.runs] if isinstance(spec.runs, str) else spec.runs)
     asked = settings(runs.policy_type, runs.policy, spec.grid or {}, spec.policies or (), runs.has_choices)
     check_evidence_limit(runs, asked)
     claims = read_claims(runs)
-    table = RunTable(runs, claims, asked)
+    table, missing = RunTable(runs, claims, asked), None
+    if score_missing is not None:
+        lacking = lacking_settings(table, asked)
+        if len(lacking):
+            missing = score_missing(runs, asked, lacking)
+            table = RunTable(runs, claims, asked, [missing])
     labels = Labels.of(claims)
     ready = time.perf_counter()
     rows = []
@@ -114,5 +136,6 @@ def sweep(spec: SweepSpec, progress: SweepProgress) -> Sweep:
         best=best,
         ranking=ranking(table.decide(asked[drawn[0]]), labels) if drawn and labels.known.any() else None,
         own=own[0] if own else None,
+        missing=missing,
         seconds={"facts": ready - started, "settings": time.perf_counter() - ready},
     )

@@ -60,7 +60,7 @@ def show_sweep(found: Sweep) -> None:
         missing = max(found.table["missing_pairs"])
         console.print(
             f"{incomplete:,} of {len(found.table):,} settings need pairs that were not scored, up to {missing:,}:"
-            " run jobs.verify with search.exhaustive=true to have them",
+            " sweep.score_missing=true scores them",
             soft_wrap=True,
         )
     for note in found.runs.notes:
@@ -96,6 +96,7 @@ def _document(found: Sweep, config: Mapping[str, Any]) -> dict[str, Any]:
         "constraints": [str(one) for one in found.constraints],
         "best": found.rows(found.best.settings[:1])[0] if found.best.settings else None,
         "why": found.best.why,
+        "missing": found.missing,
         "notes": list(found.runs.notes),
         "config": dict(config),
     }

@@ -34,6 +34,7 @@ class Runs:
         dirs: the run directories.
         method: its name.
         policy: the fields of the first run's policy.
+        identities: what each run's results depend on, of its ``run.json``.
         model: of the first run's ``run.json``.
         inputs: path and sha256 of every input file.
         notes: what a reader of the figures should know.
@@ -42,14 +43,20 @@ class Runs:
     dirs: Sequence[str]
     method: str
     policy: Mapping[str, Any]
+    identities: Sequence[Mapping[str, Any]]
     model: Mapping[str, Any]
     inputs: Sequence[Mapping[str, Any]]
     notes: Sequence[str]
 
     @property
+    def method_type(self) -> Any:
+        """The type of the method."""
+        return _METHODS[self.method]
+
+    @property
     def policy_type(self) -> type:
         """The type of the method's policies."""
-        kind: type = _METHODS[self.method].policy_type
+        kind: type = self.method_type.policy_type
         return kind
 
     @property
@@ -77,7 +84,8 @@ def open_runs(dirs: Sequence[str]) -> Runs:
     if method not in _METHODS:
         raise ConfigurationError(f"{dirs[0]} was made by the method {method}: known are {', '.join(_METHODS)}")
     inputs = [file for run in runs for file in run["input"]["inputs"]]
-    return Runs(tuple(dirs), method, first["identity"]["policy"], first["model"], inputs, notes)
+    identities = [run["identity"] for run in runs]
+    return Runs(tuple(dirs), method, first["identity"]["policy"], identities, first["model"], inputs, notes)
 
 
 def read_claims(runs: Runs) -> list[Claim]:
@@ -92,11 +100,18 @@ def read_claims(runs: Runs) -> list[Claim]:
 
 
 class RunTable:
-    """The claims of runs with their recorded scores; ``decide`` is array work, whatever the method."""
+    """The claims of runs with their recorded scores; ``decide`` is array work, whatever the method.
 
-    def __init__(self, runs: Runs, claims: Sequence[Claim], settings: Iterable[Setting]) -> None:
+    Args:
+        runs, claims, settings: what is swept.
+        further: run directories with more scores of the same claims.
+    """
+
+    def __init__(
+        self, runs: Runs, claims: Sequence[Claim], settings: Iterable[Setting], further: Sequence[str] = ()
+    ) -> None:
         self.claims = claims
-        pairs = run_pairs(runs.dirs)
+        pairs = run_pairs([*runs.dirs, *further])
         self._table: Any
         if runs.method == EvidenceGroups.name:
             self._table = GroupTable(claims, recorded_labels(pairs), [setting.policy for setting in settings])
