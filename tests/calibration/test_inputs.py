@@ -7,7 +7,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.run_fixture import make_claim, make_run, row_of, write_run, write_work
+from tests.run_fixture import make_claim, row_of, write_run, write_work
+from tests.sweep.corpora import ALL
+from tests.sweep.test_job import POLICY, finished_run, labelled_claims
 from verifier.calibration.inputs import Columns, Input, read_input
 from verifier.errors import ConfigurationError
 from verifier.protocol import Outcome, PairError
@@ -51,19 +53,21 @@ def test_a_parquet_table_with_other_names_and_several_scores_a_claim(tmp_path: P
     assert "every claim counts as a document of its own" in booleans.notes[0]
 
 
-def test_a_run_of_groups_gives_the_best_entailment(tmp_path: Path) -> None:
-    run = str(make_run(tmp_path / "run", 120))
+def test_a_run_of_groups_gives_the_entailment_that_its_guards_let_count(tmp_path: Path) -> None:
+    claims = labelled_claims(90, seed=46)
+    run = finished_run(tmp_path / "run", claims, ALL)
     found = read_input(Input(run=run), texts=True)
+    rows = read_results(run)
     best = scored_pairs(run).group_by("row_id").agg(pl.col("entailment").max())
-    rows = read_results(run).filter((pl.col("outcome") == "decided") & pl.col("label").is_not_null())
     joined = rows.join(best, on="row_id", how="left", maintain_order="left").filter(pl.col("entailment").is_not_null())
-    assert found.scores.tolist() == joined["entailment"].to_list() and 60 < len(joined) < len(rows)
+    supported = joined["status"].is_in(["supported", "contested"]).to_list()
+    assert (found.scores >= POLICY.entailment_threshold).tolist() == supported and 0 < sum(supported) < len(supported)
+    counting = found.scores <= joined["entailment"].to_numpy()
+    assert counting.all() and (found.scores < joined["entailment"].to_numpy()).any(), "a guard lowers some"
     assert found.positive.tolist() == (joined["label"] == "supported").to_list()
-    assert found.domains == joined["category"].to_list()
-    assert found.comparison == ">="
-    assert "the guards of the method are not applied" in found.notes[0]
-    row = joined.row(0, named=True)
-    claim = make_claim(row["row_id"])
+    assert found.comparison == ">=" and len(joined) < len(rows)
+    assert "the guards of the run's own policy" in found.notes[0]
+    claim = claims[joined["row_id"][0]]
     assert found.texts is not None
     assert found.texts[0] == ("\n".join(item.text for item in claim.evidence), claim.claim)
 

@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 from verifier.calibration.selection import Bools, Comparison, Floats
 from verifier.digests import sha256_file
 from verifier.errors import ConfigurationError
-from verifier.protocol import CONFIRMATION
 from verifier.report.rendering import read_run, section
-from verifier.results import parquet_files, scan_pairs, scan_results
+from verifier.results import parquet_files, scan_folder, scan_results
+from verifier.schemas import WORK_SCHEMA
+from verifier.sweep.decisions import ClaimKinds
+from verifier.sweep.runs import RunTable, open_runs, read_claims
+from verifier.sweep.settings import Setting
 
 _NAMES = ("score", "label", "group", "domain", "claim", "evidence")
 
@@ -88,8 +91,8 @@ def _of_run(run_dir: str, texts: bool) -> tuple[pl.DataFrame, Comparison, dict[s
         raise ConfigurationError(f"input.run is {run_dir}, which holds no decided claims: name a finished run")
     run, notes = read_run(run_dir), []
     if frame["support"].null_count() == len(frame):
-        frame = frame.drop("support").join(_best_entailment(run_dir), on="row_id", how="left", maintain_order="left")
-        notes.append("the score is the best entailment of a claim's pairs; the guards of the method are not applied")
+        frame = frame.drop("support").join(_support_of_groups(run_dir), on="row_id", how="left", maintain_order="left")
+        notes.append("the score is the best entailment that the guards of the run's own policy let count")
     if texts:
         frame = frame.join(_run_texts(run_dir), on="row_id", how="left", maintain_order="left")
     group = pl.coalesce(pl.lit("d:") + pl.col("document_id"), pl.lit("c:") + pl.col("row_id").cast(pl.String))
@@ -99,9 +102,15 @@ def _of_run(run_dir: str, texts: bool) -> tuple[pl.DataFrame, Comparison, dict[s
     return frame, ">" if policy.get("comparison") == ">" else ">=", source, notes
 
 
-def _best_entailment(run_dir: str) -> pl.DataFrame:
-    whole = pl.col("member").is_null() & ~pl.col("kind").is_in(["window", CONFIRMATION])
-    return scan_pairs(run_dir).filter(whole).group_by("row_id").agg(support=pl.col("entailment").max()).collect()
+def _support_of_groups(run_dir: str) -> pl.DataFrame:
+    """How far the evidence supports each claim that a scorer was asked about, under the run's own policy."""
+    runs = open_runs([run_dir])
+    claims = read_claims(runs)
+    own = Setting({}, runs.policy_type(**runs.policy), {})
+    score = RunTable(runs, claims, [own]).decide(own).score
+    score[~ClaimKinds.of(claims).asked] = np.nan
+    row_ids = scan_folder(run_dir, "work", WORK_SCHEMA).select("row_id").sort("row_id").collect()
+    return row_ids.with_columns(support=pl.Series(score))
 
 
 def _run_texts(run_dir: str) -> pl.DataFrame:
