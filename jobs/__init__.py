@@ -1,1 +1,1 @@
-"""One module a job: thin Hydra entry points."""
+"""Thin entry points: a Hydra job each, and ``gpu_check``, which needs no Hydra."""

@@ -7,13 +7,15 @@ method, one table of recorded scores replays any of them, and one benchmark meas
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.digests import sha256_text
-from verifier.records import Claim, Verification
+
+if TYPE_CHECKING:  # scorers run where what records are made of is not installed
+    from verifier.records import Claim, Verification
 
 T = TypeVar("T")
 
@@ -148,7 +150,7 @@ class Outcome:
         support: what was compared with the threshold, where the method has one such number.
     """
 
-    verification: Verification | None
+    verification: "Verification | None"
     pairs: tuple[ScoredPair, ...] = ()
     error: PairError | None = None
     support: float | None = None
@@ -171,7 +173,7 @@ class Method(Protocol):
         """See the class's text."""
         ...
 
-    def plan(self, claims: Sequence[Claim]) -> Plan:
+    def plan(self, claims: "Sequence[Claim]") -> Plan:
         """Start a batch."""
         ...
 

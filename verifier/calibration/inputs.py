@@ -20,6 +20,10 @@ from verifier.sweep.decisions import ClaimKinds
 from verifier.sweep.runs import RunTable, open_runs, read_claims
 from verifier.sweep.settings import Setting
 
+_GROUPS_NOTE = (
+    "the score is the best entailment that the guards of the run's own policy let count; a policy takes thresholds"
+    " from 0.5 on"
+)
 _NAMES = ("score", "label", "group", "domain", "claim", "evidence")
 
 
@@ -92,7 +96,7 @@ def _of_run(run_dir: str, texts: bool) -> tuple[pl.DataFrame, Comparison, dict[s
     run, notes = read_run(run_dir), []
     if frame["support"].null_count() == len(frame):
         frame = frame.drop("support").join(_support_of_groups(run_dir), on="row_id", how="left", maintain_order="left")
-        notes.append("the score is the best entailment that the guards of the run's own policy let count")
+        notes.append(_GROUPS_NOTE)
     if texts:
         frame = frame.join(_run_texts(run_dir), on="row_id", how="left", maintain_order="left")
     group = pl.coalesce(pl.lit("d:") + pl.col("document_id"), pl.lit("c:") + pl.col("row_id").cast(pl.String))

@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import sentencex  # type: ignore[import-untyped]
 
 from verifier.text.windows import Offsets
 
@@ -26,6 +25,8 @@ def sentences(text: str) -> Iterator[str]:
 
     A sentence of more than 16,384 characters comes in pieces that end at white space where there is any.
     """
+    import sentencex  # type: ignore[import-untyped]  # most scorers cut no document
+
     start = 0
     while start < len(text):
         end = _block_end(text, start)
