@@ -80,7 +80,7 @@ def _run(cfg: DictConfig) -> None:
         )
         registration, paths = values(cfg, "registration"), values(cfg, "paths")
         counter = token_counter(factory)
-        run_action(registration, paths, cfg.ledger, cfg.output.dir, scorer, decide, counter, _tracked(cfg))
+        run_action(registration, paths, cfg.ledger, cfg.output.dir, scorer, decide, _tracked(cfg), counter)
 
 
 def _reproduce(cfg: DictConfig) -> None:
@@ -102,10 +102,18 @@ def _tracked(cfg: DictConfig) -> Any:
     return partial(_track, values(cfg, "tracking"), cfg.output.dir)
 
 
-def _track(tracking: Mapping[str, Any], folder: str, name: str, figures: Mapping[str, float], file: Path) -> str:
+def _track(
+    tracking: Mapping[str, Any],
+    folder: str,
+    name: str,
+    decided_by: Mapping[str, Any],
+    figures: Mapping[str, float],
+    file: Path,
+) -> str:
     run_name = tracking["run_name"] or name
     with open_run(tracking["uri"], tracking["experiment"], run_name, folder, enabled=tracking["enabled"]) as tracker:
         tracker.log_tags({"assay": name})
+        tracker.log_params(decided_by)
         tracker.log_metrics(figures)
         tracker.log_artifact(file)
         return tracker.location

@@ -75,7 +75,8 @@ def test_the_cases_of_a_run_directory(tmp_path: Path) -> None:
 TRACKED: list[dict[str, float]] = []
 
 
-def track(name: str, figures: Any, file: Path) -> str:
+def track(name: str, decided_by: Any, figures: Any, file: Path) -> str:
+    assert {"method", "model", "revision"} <= decided_by.keys()
     TRACKED.append({**figures})
     assert file.is_file()
     return "nowhere"

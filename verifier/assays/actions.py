@@ -20,8 +20,8 @@ from verifier.errors import ConfigurationError, LimitError
 from verifier.terminal import console
 from verifier.validation import built
 
-Track = Callable[[str, Mapping[str, float], Path], str]
-"""Keeps an assay's name, figures and file, and returns where."""
+Track = Callable[[str, Mapping[str, Any], Mapping[str, float], Path], str]
+"""Keeps an assay's name, what decided it, its figures and file, and returns where."""
 
 
 def asked_form(fields: Mapping[str, Any]) -> AssayForm:
@@ -46,15 +46,17 @@ def run_action(
     output: str,
     scorer: Scorer,
     execute: Execute,
-    count_tokens: Callable[[str], int],
     track: Track,
+    count_tokens: Callable[[str], int] | None = None,
 ) -> AssayResult:
     """Run a registered assay; LimitError where a gate failed, once the result is written."""
     registered = read_registration(Path(registration))
     result = run_assay(registered, execute, scorer, Path(ledger), _paths(paths), count_tokens)
     written = write_result(result, Path(output))
     console.print(gates_table(result.gates))
-    console.print(f"result {written}\nMLflow {track(result.name, result.flat(), written)}", soft_wrap=True)
+    decided_by = {**result.policy, "method": result.method, "model": result.model, "revision": result.revision}
+    where = track(result.name, decided_by, result.flat(), written)
+    console.print(f"result {written}\nMLflow {where}", soft_wrap=True)
     if not result.gates.passed:
         raise LimitError(f"the assay {result.name} failed: {', '.join(result.gates.failed)}")
     return result
@@ -74,9 +76,8 @@ def reproduce_action(assay: Mapping[str, Any] | None, ledger: str, output: str, 
         console.print(comparison_table(found.under_schema_3))
     equal = len(found.lines) - len(found.differences)
     console.print(f"{equal} of {len(found.lines)} figures are equal")
-    where = track(
-        found.name, {**flat_metrics(found.cases, found.gates), "figures/differing": len(found.differences)}, written
-    )
+    figures = {**flat_metrics(found.cases, found.gates), "figures/differing": len(found.differences)}
+    where = track(found.name, found.decided_by, figures, written)
     console.print(f"reproduction {written}\nMLflow {where}", soft_wrap=True)
     if found.differences:
         raise LimitError(f"{len(found.differences)} figures of {found.name} differ: {differing(found.differences)}")

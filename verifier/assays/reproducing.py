@@ -76,6 +76,7 @@ class Reproduction:
         lines: every figure, published and ours.
         gates: the registered gates, judged by our figures.
         cases: our cases; of schema-1 records as they were decided then.
+        decided_by: method, model, revision and the fields of the policy.
         under_schema_3: of schema-1 records, those beside what they are decided as now; else None.
     """
 
@@ -83,6 +84,7 @@ class Reproduction:
     lines: tuple[Line, ...]
     gates: GateTable
     cases: tuple[CaseResult, ...]
+    decided_by: Mapping[str, Any]
     under_schema_3: Comparison | None = None
 
     @property
@@ -130,7 +132,10 @@ def reproduce(assay: PublishedAssay, ledger: Path) -> Reproduction:
         older = compare(cases, now, assay.tolerance)
     observe(digest, registration.cohort.name, claims, ledger, entries)
     gates = judge(registration.gates, cases)
-    return Reproduction(assay.name, tuple(_lines(assay, registration, cases, gates)), gates, tuple(cases), older)
+    lines = tuple(_lines(assay, registration, cases, gates))
+    names = {"method": registration.method, **registration.scorer.model_dump(include={"model", "revision"})}
+    decided_by = {**registration.policy, **names}
+    return Reproduction(assay.name, lines, gates, tuple(cases), decided_by, older)
 
 
 def compared(published: Mapping[str, Any], ours: Mapping[str, Any], tolerance: float) -> list[Line]:
