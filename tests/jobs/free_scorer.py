@@ -2,7 +2,7 @@
 
 Environment variables, which no run directory belongs to, steer it: ``FREE_DELAY`` seconds a call,
 ``FREE_LOG`` a file that gets ``pid hypothesis`` for every pair asked, ``FREE_FAIL`` a hypothesis that it fails at
-(``FREE_FAIL_HOW``: ``raise`` or ``nan``).
+(``FREE_FAIL_HOW``: ``raise``, ``nan``, or ``die``: from then on it answers nothing).
 """
 
 import hashlib
@@ -21,7 +21,7 @@ class FreeScorer:
     dtype = "float64"
 
     def __init__(self, revision: str) -> None:
-        self.model, self.revision = MODEL, revision
+        self.model, self.revision, self.dead = MODEL, revision, False
         if loaded := os.environ.get("FREE_LOADED"):
             with Path(loaded).open("a") as file:
                 file.write(f"{os.getpid()}\n")
@@ -38,9 +38,10 @@ class FreeScorer:
             os.close(handle)
         time.sleep(float(os.environ.get("FREE_DELAY", "0")))
         values = np.array([_answer(*pair) for pair in pairs]).reshape(-1, 3)
-        bad = os.environ.get("FREE_FAIL")
+        bad, how = os.environ.get("FREE_FAIL"), os.environ.get("FREE_FAIL_HOW")
         wrong = [index for index, (_, hypothesis) in enumerate(pairs) if hypothesis == bad]
-        if wrong and os.environ["FREE_FAIL_HOW"] == "raise":
+        self.dead |= bool(wrong) and how == "die"
+        if self.dead or (wrong and how == "raise"):
             raise RuntimeError("the sky fell")
         values[wrong] = np.nan
         return values

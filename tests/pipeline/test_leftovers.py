@@ -52,7 +52,7 @@ def test_failed_claims_are_forgotten_and_missing_scores_stay(output: Path) -> No
 @pytest.mark.parametrize("steps", range(5))
 def test_an_interruption_loses_and_doubles_nothing(output: Path, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     done = 0
-    replace = leftovers._replace
+    replace = leftovers.replace_table
 
     def interrupted(filesystem: object, path: str, table: pa.Table) -> None:
         nonlocal done
@@ -61,7 +61,7 @@ def test_an_interruption_loses_and_doubles_nothing(output: Path, steps: int, mon
         done += 1
         replace(filesystem, path, table)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(leftovers, "_replace", interrupted)
+    monkeypatch.setattr(leftovers, "replace_table", interrupted)
     try:
         forget_unscored(str(output))
     except KeyboardInterrupt:
@@ -71,7 +71,7 @@ def test_an_interruption_loses_and_doubles_nothing(output: Path, steps: int, mon
             for row in pq.read_table(path)["row_id"].to_pylist()
         }
         assert {2, 3, 4} <= marked <= set(rows(output)), "what is marked as finished has its result"
-    monkeypatch.setattr(leftovers, "_replace", replace)
+    monkeypatch.setattr(leftovers, "replace_table", replace)
     forget_unscored(str(output))
     assert [row for row in rows(output) if row not in (5, 6)] == [2, 3, 4]
     assert finished_rows(str(output)) == 3

@@ -11,6 +11,7 @@ from typing import Any
 
 from verifier.errors import ConfigurationError
 from verifier.pipeline.cluster import Cluster, connected
+from verifier.pipeline.compaction import compact
 from verifier.pipeline.identity import refuse_another_run
 from verifier.pipeline.leftovers import drop_leftovers, failed_rows, finished_rows, forget_unscored, written_rows
 from verifier.pipeline.meter import Meter, Totals, watched
@@ -84,8 +85,10 @@ def _execute(job: Job, progress: Progress) -> dict[str, Any]:
     write_run(job.output_dir, run)
     if resumed:  # only now: killed from here on, the run is one that goes on
         forget_unscored(job.output_dir)
+        compact(job.output_dir)
     done = _worked(job, prepared.rows, progress) if prepared.rows else {}
     drop_leftovers(job.output_dir, prepared.rows)
+    compact(job.output_dir)
     run = _finished(job, run, prepared, done)
     write_run(job.output_dir, run)
     return run

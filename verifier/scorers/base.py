@@ -15,6 +15,7 @@ from verifier.protocol import CONFIRMATION, Asks, Pair, PairError, Scores
 SUM_TOLERANCE = 1e-5
 AGGREGATIONS: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "mean": fmean, "max": max}
 """How the supports of one pair become one, by members or by windows; the mean does not depend on their order."""
+_PLAIN_PAIR = ("It rained.", "It rained.")
 NOT_FINITE = PairError("unscored", "not_finite", "the model returned something other than finite numbers")
 
 
@@ -87,7 +88,8 @@ def checked_support(raw: Any, n: int) -> NDArray[np.float64]:
 def score_round(scorer: Any, pairs: Sequence[Pair]) -> Scores:
     """The scores of one round of a three-label plan: each distinct pair is asked once, every answer is checked.
 
-    A pair whose scores are not finite is unscored. Raises VerificationError when the scorer fails or answers with
+    A pair whose scores are not finite is unscored, one that the scorer fails on is rejected. Raises VerificationError
+    when the scorer fails on any pair or answers with
     anything else that is no probability.
     """
     return _round(scorer, pairs, _ask_labels)
@@ -129,8 +131,40 @@ def _guarded(scorer: Any, pairs: list[tuple[str, str]], ask: Callable[[Any, list
     except VerificationError:
         raise
     except Exception as error:
+        return _isolated(scorer, pairs, ask, error)
+
+
+def _isolated(
+    scorer: Any, pairs: list[tuple[str, str]], ask: Callable[[Any, list[tuple[str, str]]], Scores], error: Exception
+) -> Scores:
+    """The scores of pairs that a scorer failed on together: halves are asked until the ones at fault are alone.
+
+    Those are rejected. A scorer that fails on a plain pair too is broken, which is a VerificationError.
+    """
+    if len(pairs) > 1:
+        middle = len(pairs) // 2
+        return _joined([_guarded(scorer, half, ask) for half in (pairs[:middle], pairs[middle:])])
+    try:
+        plain = ask(scorer, [_PLAIN_PAIR])
+    except Exception:
         name = getattr(scorer, "model", type(scorer).__name__)
         raise VerificationError(f"the scorer {name} failed: {error}") from error
+    reason = PairError("rejected", "scorer_failed", f"the scorer fails on this pair and on no other: {error}")
+    return replace(plain, values=np.full_like(plain.values, np.nan), errors={0: reason}, parts={})
+
+
+def _joined(parts: Sequence[Scores]) -> Scores:
+    """The scores of pairs that were asked in several calls."""
+    starts = np.cumsum([0, *(len(part.values) for part in parts)]).tolist()
+    moved = list(zip(starts, parts, strict=False))
+    return Scores(
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.windows for part in parts]),
+        np.concatenate([part.window for part in parts]),
+        np.concatenate([part.truncated for part in parts]),
+        {start + index: error for start, part in moved for index, error in part.errors.items()},
+        {start + index: found for start, part in moved for index, found in part.parts.items()},
+    )
 
 
 def _spread(scores: Scores, position: NDArray[np.int64]) -> Scores:
