@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import psutil
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 TIMEOUT = 300
+OUTPUT, ERRORS = "stdout.txt", "stderr.txt"
 FREE = (
     "scorer._target_=free_scorer.FreeScorer",
     "~scorer.device",
@@ -43,7 +45,34 @@ def environment(**settings: object) -> dict[str, str]:
 def run(
     folder: Path, *overrides: str, name: str = "verify", timeout: float = TIMEOUT, **settings: object
 ) -> tuple[int, str, str]:
-    """Run the job ``name`` to its end: exit status, standard output, standard error."""
+    """Run the job ``name`` to its end: exit status, standard output, standard error.
+
+    It is a fork of a process that has imported the job: the seconds that imports take are paid once. ``run_anew``
+    starts it as a user does.
+    """
+    forks = _forks()
+    assert forks.stdin is not None and forks.stdout is not None
+    asked = {
+        "name": name,
+        "folder": str(folder),
+        "overrides": overrides,
+        "settings": {setting: str(value) for setting, value in settings.items()},
+        "seconds": timeout,
+    }
+    forks.stdin.write(json.dumps(asked) + "\n")
+    forks.stdin.flush()
+    answer = forks.stdout.readline()
+    output, errors = ((folder / file).read_text() for file in (OUTPUT, ERRORS))
+    assert answer.strip(), f"no answer from the process that forks: {errors}"
+    status: int | None = json.loads(answer)
+    assert status is not None, f"not done after {timeout} s: {errors}"
+    return status, output, errors
+
+
+def run_anew(
+    folder: Path, *overrides: str, name: str = "verify", timeout: float = TIMEOUT, **settings: object
+) -> tuple[int, str, str]:
+    """As ``run``, by ``python -m jobs.NAME`` in a process of its own."""
     with started(folder, *overrides, name=name, **settings) as job:
         try:
             job.process.wait(timeout)
@@ -55,31 +84,28 @@ def run(
 def run_forked(
     asked: Sequence[tuple[Path, Sequence[str], Mapping[str, str]]], name: str = "verify"
 ) -> list[tuple[int, str]]:
-    """Exit status and standard error of short runs, each given by folder, overrides and environment variables.
+    """Exit status and standard error of short runs, each given by folder, overrides and environment variables."""
+    ended = (run(folder, *overrides, name=name, timeout=150, **settings) for folder, overrides, settings in asked)
+    return [(status, errors) for status, _, errors in ended]
 
-    They are forks of one process that has imported the job, so each costs a fraction of a second.
-    """
-    lines = [
-        {"folder": str(folder), "overrides": list(overrides), "settings": dict(settings)}
-        for folder, overrides, settings in asked
-    ]
-    ended = subprocess.run(
-        [sys.executable, "-m", "tests.jobs.forked", name],
-        input="".join(json.dumps(line) + "\n" for line in lines),
-        capture_output=True,
+
+@cache
+def _forks() -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.jobs.forked"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
         env=environment(HF_HUB_OFFLINE=1),  # read when the library is imported: a fork could not set it
-        timeout=900,
-        check=True,
+        preexec_fn=die_with_parent,
     )
-    return [tuple(json.loads(line)) for line in ended.stdout.splitlines()]
 
 
 class Job:
     """A job under way; ``seen`` are all processes that it ever had, as far as we looked."""
 
     def __init__(self, folder: Path, overrides: tuple[str, ...], name: str, settings: Mapping[str, object]) -> None:
-        self._out, self._err = folder / "stdout.txt", folder / "stderr.txt"
+        self._out, self._err = folder / OUTPUT, folder / ERRORS
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(
                 command(*overrides, name=name),
@@ -88,7 +114,7 @@ class Job:
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
             )
         self.seen: dict[int, psutil.Process] = {}
 
@@ -145,7 +171,7 @@ def started(folder: Path, *overrides: str, name: str = "verify", **settings: obj
         job.clean_up()
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: tests that are killed leave no job behind
 
 

@@ -1,6 +1,7 @@
 """Runs a job once for every line of standard input, each in a fork of this process: imports are paid once.
 
-A line is JSON: folder, overrides, settings (environment variables). Standard output and error go to files there.
+A line is JSON: name, folder, overrides, settings (environment variables), seconds. Standard output and error go to
+files there; the answer is the exit status, null where the run was not done in that time and was killed.
 """
 
 import importlib
@@ -11,18 +12,22 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from verifier.exits import run_job
+import psutil
 
-SECONDS = 150
+from tests.jobs.driver import ERRORS, OUTPUT, die_with_parent
+from verifier.exits import run_job
 
 
 def fork(main: Callable[[], object], folder: Path, overrides: list[str], settings: dict[str, str]) -> int:
     child = os.fork()
     if child:
         return child
+    die_with_parent()
+    os.setsid()
     os.chdir(folder)
     os.environ.update(settings)
-    for number, name in ((1, "stdout.txt"), (2, "stderr.txt")):
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, name in ((1, OUTPUT), (2, ERRORS)):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     sys.argv = ["job", *overrides]
     status = 99
@@ -36,22 +41,22 @@ def fork(main: Callable[[], object], folder: Path, overrides: list[str], setting
         os._exit(status)
 
 
-def wait(child: int) -> int:
-    deadline = time.monotonic() + SECONDS
+def wait(child: int, seconds: float) -> int | None:
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found, status = os.waitpid(child, os.WNOHANG)
         if found:
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.02)
-    os.kill(child, 9)
+    for process in [*psutil.Process(child).children(recursive=True), psutil.Process(child)]:
+        process.kill()
     os.waitpid(child, 0)
-    return -9
+    return None
 
 
 if __name__ == "__main__":
-    main = importlib.import_module(f"jobs.{sys.argv[1]}").main
     for line in sys.stdin:
         case = json.loads(line)
-        folder = Path(case["folder"])
-        status = wait(fork(main, folder, case["overrides"], case["settings"]))
-        print(json.dumps([status, (folder / "stderr.txt").read_text()]), flush=True)
+        main = importlib.import_module(f"jobs.{case['name']}").main
+        status = wait(fork(main, Path(case["folder"]), case["overrides"], case["settings"]), case["seconds"])
+        print(json.dumps(status), flush=True)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.jobs.driver import FREE, run, run_forked
+from tests.jobs.driver import FREE, run, run_anew, run_forked
 from tests.jobs.inputs import write_form
 from verifier.results import read_results
 
@@ -20,7 +20,7 @@ def test_a_registered_assay_runs_on_ray_and_is_refused_where_a_byte_differs(tmp_
     again = [part.replace("mine", "second") for part in REGISTER]
     status, out, errors = run(tmp_path, *FREE, *REGISTER, name="assay")
     assert status == 0 and "not observed before" in out, errors
-    status, out, errors = run(tmp_path, *FREE, *RUN, name="assay")
+    status, out, errors = run_anew(tmp_path, *FREE, *RUN, name="assay")
     assert status == 0 and "passed" in out, errors
     result = json.loads((tmp_path / "out/result.json").read_text())
     rows = read_results(tmp_path / "out/run")

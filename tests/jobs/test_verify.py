@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.driver import FREE, REPOSITORY, run, run_json, started
+from tests.jobs.driver import FREE, REPOSITORY, run, run_anew, run_json, started
 from tests.jobs.inputs import write_claims, write_lines
 from verifier.pipeline.storage import held
 from verifier.results import read_results, record_of
@@ -39,7 +39,7 @@ def test_the_published_assay_comes_out_equal(tmp_path: Path, batch_size: int) ->
 
 @needs_assays
 def test_a_pair_without_a_score_costs_one_claim(tmp_path: Path) -> None:
-    status, _, errors = run(tmp_path, *recorded("minimal20"), "output.dir=out")
+    status, _, errors = run_anew(tmp_path, *recorded("minimal20"), "output.dir=out")
     assert status == 0, errors
     published = [json.loads(line) for line in (ASSAYS / "minimal20/scores.jsonl").read_text().splitlines()]
     rows = {row["claim_id"]: row for row in read_results(tmp_path / "out").to_dicts()}
@@ -121,11 +121,11 @@ def test_a_pair_without_finite_scores_is_unscored_and_asked_again_by_the_same_co
     assert "unscored" not in run_json(tmp_path / "out")["counts"]
 
 
-def test_a_scorer_that_fails_midway_exits_3_and_what_is_finished_is_kept(tmp_path: Path) -> None:
+def test_a_scorer_that_dies_exits_3_and_is_resumed_and_a_claim_it_fails_on_is_rejected(tmp_path: Path) -> None:
     write_claims(tmp_path / "claims.jsonl", 60)
     job = (*FREE, *CLAIMS, "output.dir=out", "checkpoint.max_rows_lost=20")
     log = tmp_path / "log"
-    status, _, errors = run(tmp_path, *job, FREE_LOG=log, FREE_FAIL="Claim 50 holds.", FREE_FAIL_HOW="raise")
+    status, _, errors = run(tmp_path, *job, FREE_LOG=log, FREE_FAIL="Claim 50 holds.", FREE_FAIL_HOW="die")
     assert status == 3, errors
     sentence = errors.strip().splitlines()[-1]
     assert "the sky fell" in sentence and "the same command resumes" in sentence, errors
@@ -133,8 +133,13 @@ def test_a_scorer_that_fails_midway_exits_3_and_what_is_finished_is_kept(tmp_pat
     kept = read_results(tmp_path / "out", ["row_id"])["row_id"].to_list()
     assert 0 < len(kept) < 60 and 50 not in kept
     log.unlink()
-    status, _, errors = run(tmp_path, *job, FREE_LOG=log)
-    assert status == 0, errors
-    again = {int(line.split()[2]) for line in log.read_text().splitlines()}
+    status, out, errors = run(tmp_path, *job, FREE_LOG=log, FREE_FAIL="Claim 50 holds.", FREE_FAIL_HOW="raise")
+    assert status == 0 and "rejected" in out, errors
+    again = {int(line.split()[2]) for line in log.read_text().splitlines() if " Claim " in line}
     assert not again & set(kept), "finished claims were scored again"
-    assert read_results(tmp_path / "out")["row_id"].to_list() == list(range(60))
+    rows = read_results(tmp_path / "out").to_dicts()
+    assert [row["row_id"] for row in rows] == list(range(60))
+    assert [(n, row["error_code"]) for n, row in enumerate(rows) if row["outcome"] != "decided"] == [
+        (50, "scorer_failed")
+    ]
+    assert "the sky fell" in rows[50]["error_message"] and rows[50]["record"] is None
