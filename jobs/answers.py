@@ -12,6 +12,7 @@ from verifier.answers.receipted import ReceiptConfig
 from verifier.errors import ConfigurationError
 from verifier.exits import run_job
 from verifier.fusion.config import FusionConfig
+from verifier.live import LiveRun
 from verifier.pipeline.answers import AnswersPlan, Model, Retrieval, execute_answers
 from verifier.pipeline.cluster import ActorPool, Cluster
 from verifier.pipeline.run import Checkpointing, InputLimits, Output, check_limits
@@ -87,9 +88,10 @@ def _scorer(cfg: DictConfig, method: str) -> Model | None:
 def main(cfg: DictConfig) -> None:
     """Run, report and publish."""
     plan = plan_of(cfg)
-    with shown_progress() as progress:
-        run = execute_answers(plan, progress)
-    publish_answers(plan.output_dir, run, plan.config["tracking"])
+    with LiveRun(plan.config["tracking"], plan.output_dir) as live:
+        with shown_progress() as progress:
+            run = execute_answers(plan, live.watching(progress))
+        publish_answers(plan.output_dir, run, live)
     check_limits(run, plan.limits)
 
 

@@ -10,6 +10,7 @@ import conf  # noqa: F401  (registers resolvers)
 from verifier.assays.sealing import refuse_sealed
 from verifier.exits import run_job
 from verifier.grounding.answers import AnswerRules
+from verifier.live import LiveRun
 from verifier.pipeline.cluster import ActorPool, Cluster
 from verifier.pipeline.dry import estimate
 from verifier.pipeline.members import members_of
@@ -71,13 +72,15 @@ def main(cfg: DictConfig) -> None:
     plan = plan_of(cfg)
     tables = (plan.data.path, plan.data.evidence_path or ())
     refuse_sealed([path for table in tables for path in ([table] if isinstance(table, str) else table)], cfg.ledger)
-    with shown_progress() as progress:
-        planned = estimate(plan, progress) if cfg.run.dry else None
-        run = execute(plan, progress) if planned is None else {}
-    if planned is not None:
+    if cfg.run.dry:
+        with shown_progress() as progress:
+            planned = estimate(plan, progress)
         show_estimate(planned)
         return
-    publish(plan.output_dir, run, plan.config["tracking"])
+    with LiveRun(plan.config["tracking"], plan.output_dir) as live:
+        with shown_progress() as progress:
+            run = execute(plan, live.watching(progress))
+        publish(plan.output_dir, run, live)
     if plan.data.form == "cited":
         write_answers(plan.output_dir, plan.config["answers"]["strictness"])
     check_limits(run, plan.limits)

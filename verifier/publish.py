@@ -13,21 +13,22 @@ import pyarrow.parquet as pq
 from verifier.digests import sha256_json
 from verifier.grounding.answers import decided_answers
 from verifier.grounding.cited import Strictness
+from verifier.live import LiveRun
 from verifier.metrics import Metrics, measure_cells
 from verifier.pipeline.execution import RUN_FILE, write_run
 from verifier.pipeline.storage import exists, open_filesystem, write_text
 from verifier.report import REPORT_FILE, report_pictures, write_report
 from verifier.results import DECIDED_STATUS, scan_results
 from verifier.terminal import console, show_verdicts
-from verifier.tracking import Tracker, open_run
+from verifier.tracking import Tracker
 
 ANSWERS_FILE = "answers.parquet"
 
 
-def publish(run_dir: str, run: Mapping[str, Any], tracking: Mapping[str, Any]) -> None:
+def publish(run_dir: str, run: Mapping[str, Any], live: LiveRun) -> None:
     """Write the report and track the run, once; print the verdicts and the locations."""
     metrics = run_metrics(run_dir)
-    published = published_run(run_dir, run, tracking, write_report, metrics.flat() if metrics else {})
+    published = published_run(run_dir, run, live, write_report, metrics.flat() if metrics else {})
     show_verdicts(run["counts"], metrics)
     show_locations(run_dir, run, published)
 
@@ -35,7 +36,7 @@ def publish(run_dir: str, run: Mapping[str, Any], tracking: Mapping[str, Any]) -
 def published_run(
     run_dir: str,
     run: Mapping[str, Any],
-    tracking: Mapping[str, Any],
+    live: LiveRun,
     write: Callable[[str, str | None], Path],
     metrics: Mapping[str, float | None],
 ) -> Mapping[str, str]:
@@ -46,9 +47,8 @@ def published_run(
     with tempfile.TemporaryDirectory() as scratch:
         remote = "://" in run_dir
         report = write(run_dir, scratch if remote else None)
-        name = tracking["run_name"] or Path(run_dir).name
-        with open_run(tracking["uri"], tracking["experiment"], name, run_dir, enabled=tracking["enabled"]) as tracker:
-            _track(tracker, run, metrics, report)
+        tracker = live.tracker()
+        _track(tracker, run, metrics, report)
         if remote:
             upload(report, run_dir)
     published = {"mlflow": tracker.location}

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from verifier.errors import ConfigurationError
 from verifier.garbage import THRESHOLD
+from verifier.pipeline.gauges import ActorGauges
 from verifier.pipeline.meter import Meter, told_of_loading
 from verifier.protocol import Method, Outcome, Pair, Scores, run_plan
 from verifier.results import result_row, results_table
@@ -21,7 +22,10 @@ ScorerFactory = Callable[[], Any]
 MethodFactory = Callable[[str], Method]
 
 _THREADS = 2  # one batch is planned while another is with the model
-COUNTERS = ("tokens_scored", "tokens_padded", "calls", "retried", "prompt_tokens", "completion_tokens")
+COUNTERS = (
+    *("tokens_scored", "tokens_padded", "seconds_tokenizing"),
+    *("calls", "retried", "prompt_tokens", "completion_tokens"),
+)
 """What scorers and their engines count, where they do."""
 
 
@@ -45,6 +49,7 @@ class VerifyActor:
         self._batch_size = batch_size
         self._meter = meter
         self._model_lock = Lock()
+        self._gauges = ActorGauges()
         gc.freeze()  # libraries and model stay: not looked through again
         gc.set_threshold(THRESHOLD, *gc.get_threshold()[1:])
         self._cpu_seconds = time.process_time()
@@ -62,14 +67,20 @@ class VerifyActor:
         def score(pairs: Sequence[Pair]) -> Scores:
             nonlocal elsewhere
             asked = time.perf_counter()
+            self._gauges.queue(1)
             with self._model_lock:
+                self._gauges.queue(-1)
                 began = time.perf_counter()
                 before = self._counters()
                 scores = ask_round(self._scorer, pairs, self._method.asks)
                 counted = {name: count - before[name] for name, count in self._counters().items()}
             ended = time.perf_counter()
             elsewhere += ended - asked
-            self._meter.add({"pairs": len(pairs), "model_seconds": ended - began, **counted})
+            done = {"pairs": len(pairs), "model_seconds": ended - began, **counted}
+            if "seconds_tokenizing" in done:
+                done["tokenize_seconds"] = done.pop("seconds_tokenizing")
+            self._meter.add(done)
+            self._gauges.add(done)
             return scores
 
         rows = batch.to_pylist()
@@ -77,6 +88,7 @@ class VerifyActor:
         table = self._table(rows, outcomes, time.perf_counter() - started)
         total = time.perf_counter() - started
         cpu_before, self._cpu_seconds = self._cpu_seconds, time.process_time()
+        self._gauges.add({"rows": len(rows)})
         self._meter.add(
             {
                 "rows": len(rows),
@@ -88,7 +100,7 @@ class VerifyActor:
         )
         return table
 
-    def _counters(self) -> dict[str, int]:
+    def _counters(self) -> dict[str, float]:
         counted = [
             part for scorer in _scorers_within(self._scorer) for part in (scorer, getattr(scorer, "engine", None))
         ]

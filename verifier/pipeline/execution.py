@@ -145,6 +145,7 @@ def _check_whole(job: Job, rows: int) -> None:
 
 
 def _begun(job: Job, prepared: PrepareSummary, seconds: float) -> dict[str, Any]:
+    steps = {f"prepare_{name}_seconds": spent for name, spent in prepared.seconds.items()}
     return {
         "status": "started",
         "identity": job.identity,
@@ -153,7 +154,7 @@ def _begun(job: Job, prepared: PrepareSummary, seconds: float) -> dict[str, Any]
         "model": job.model,
         "versions": {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()},
         "started_at": time.time(),
-        "timings": {"prepare_seconds": seconds},
+        "timings": {"prepare_seconds": seconds, **steps},
     }
 
 

@@ -1,6 +1,7 @@
 """What a finished prepare phase says of itself: ``prepare.json``, its mark of completeness."""
 
 from collections.abc import Sequence
+from dataclasses import field
 from typing import Literal
 
 import pydantic
@@ -41,6 +42,7 @@ class PrepareSummary:
         categories: the same for categories.
         work_files: parquet files in ``work/``.
         total_bytes: size of the input files.
+        seconds: spent on ``read`` (and parsing), ``validate`` and ``write``.
     """
 
     form: str
@@ -59,6 +61,7 @@ class PrepareSummary:
     total_bytes: int
     inputs: tuple[InputDigest, ...]
     version: Literal[1] = 1
+    seconds: dict[str, float] = field(default_factory=dict, compare=False)
 
 
 _SUMMARY = TypeAdapter(PrepareSummary)

@@ -43,10 +43,11 @@ def run_verify(
     Raises ConfigurationError where the cluster has no room for the actors.
     """
     scorer, pool = placed(scorer, pool)
-    run_rows(run_dir, VerifyActor, (scorer, method, model, pool.batch_size, meter), pool, max_rows_lost)
+    arguments = (scorer, method, model, pool.batch_size, meter)
+    meter.add({"write_seconds": run_rows(run_dir, VerifyActor, arguments, pool, max_rows_lost)})
 
 
-def run_rows(run_dir: str, actor: type, arguments: tuple[Any, ...], pool: ActorPool, max_rows_lost: int) -> None:
+def run_rows(run_dir: str, actor: type, arguments: tuple[Any, ...], pool: ActorPool, max_rows_lost: int) -> float:
     """Give every row of ``run_dir/work`` that is not in the checkpoint yet to the actors; needs a connected Ray.
 
     Args:
@@ -56,7 +57,7 @@ def run_rows(run_dir: str, actor: type, arguments: tuple[Any, ...], pool: ActorP
         pool: how many actors there are and what each takes up.
         max_rows_lost: rows that a kill may lose an actor.
 
-    What an actor raises ends the run, with what is finished kept.
+    Returns the seconds that all writers together spent. What an actor raises ends the run, with what is finished kept.
     """
     filesystem, root = open_filesystem(run_dir)
     blocks, block_rows = blocks_under_way(max_rows_lost)
@@ -86,5 +87,7 @@ def run_rows(run_dir: str, actor: type, arguments: tuple[Any, ...], pool: ActorP
                 num_gpus=pool.num_gpus,
             )
             done.write_parquet(f"{root}/results", filesystem=filesystem)
+            steps = done.get_stats_summary().operators_stats
+            return sum(step.wall_time.sum for step in steps if "Write" in step.operator_name and step.wall_time)
     finally:
         context.checkpoint_config = None
