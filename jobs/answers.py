@@ -46,6 +46,9 @@ def plan_of(cfg: DictConfig) -> AnswersPlan:
         raise ConfigurationError(f"jobs.answers reads answers, not {data.form}: choose data=answers or demo_answers")
     if method == "receipts" and corpus is None:
         raise ConfigurationError("check=receipts retrieves from a corpus: give data.corpus=…, one row a passage")
+    actors = built(ActorPool, config["actors"], "actors")
+    if actors.members == "separate":
+        raise ConfigurationError("actors.members is separate: jobs.answers keeps its models together in each actor")
     return AnswersPlan(
         output_dir=config["output"]["dir"],
         data=data,
@@ -58,7 +61,7 @@ def plan_of(cfg: DictConfig) -> AnswersPlan:
         scorer=_scorer(cfg, method),
         retrieval=retrieval,
         cluster=built(Cluster, config["cluster"], "cluster"),
-        actors=built(ActorPool, config["actors"], "actors"),
+        actors=actors,
         max_rows_lost=built(Checkpointing, config["checkpoint"], "checkpoint").max_rows_lost,
         config=OmegaConf.to_container(cfg, resolve=True),  # type: ignore[arg-type]
     )

@@ -54,6 +54,7 @@ class ActorPool:
         batch_size: claims whose rounds an actor scores together.
         members: where the members of an ensemble live: ``together`` in the actor, or ``separate``, each on an actor
             of its own that takes up ``num_cpus`` and ``num_gpus``; the actor that asks them then takes one CPU.
+        autoscaled: whether the cluster adds nodes for actors that do not fit on those that are there.
     """
 
     min_size: int = 1
@@ -62,6 +63,7 @@ class ActorPool:
     num_gpus: float = 0.0
     batch_size: int = 256
     members: Literal["together", "separate"] = "together"
+    autoscaled: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_size <= self.max_size:
@@ -117,6 +119,8 @@ def _knock(address: str) -> None:
 
 def check_room(pool: ActorPool, members: int = 0) -> None:
     """Raise ConfigurationError where the smallest pool, its actors with so many members, would wait for ever."""
+    if pool.autoscaled:
+        return
     there: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
     cpus, gpus = there.get("CPU", 0.0), there.get("GPU", 0.0)
     models = pool.min_size * max(members, 1)

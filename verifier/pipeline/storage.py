@@ -13,6 +13,7 @@ from pyarrow import fs as pafs
 
 from verifier.errors import ConfigurationError
 
+_RAY_FOLDER = "/runtime_resources/working_dir_files/"  # where a submitted job works
 _FOLDERS = ("work", "results", "rejects", "checkpoint")
 
 
@@ -116,6 +117,11 @@ def write_text(filesystem: pafs.FileSystem, path: str, text: str) -> None:
 def check_writable(run_dir: str) -> None:
     """Raise ConfigurationError where a run directory cannot be made or written to."""
     filesystem, root = open_filesystem(run_dir)
+    if _RAY_FOLDER in root:
+        raise ConfigurationError(
+            f"output.dir is {run_dir}, in the copy of your folder that Ray deletes after the job:"
+            " give an absolute path or a URI that every node reaches"
+        )
     probe = f"{root}/probe.partial"
     try:
         filesystem.create_dir(root, recursive=True)
