@@ -11,17 +11,15 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
 from verifier.answers.records import Answer
-from verifier.errors import InputError
 from verifier.factuality.corpus import Passage
 from verifier.fusion.records import DraftClaim, PlanSpan
 from verifier.fusion.trace import Generation
-from verifier.pipeline.validation import input_error, refuse_surrogates
+from verifier.pipeline.validation import input_error, refuse_depth, refuse_surrogates
 
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 _Filled = Annotated[str, StringConstraints(pattern=r"\S")]
 _Range = tuple[int, int]
 _Count = Annotated[int, Field(ge=0, lt=1 << 63)]  # what a column of 64 bits holds
-_DEPTH = 64  # objects and lists within one another; a trace must be readable by any JSON parser
 
 
 class _Row(BaseModel):
@@ -96,26 +94,11 @@ def passage_from_corpus(value: Mapping[str, Any]) -> Passage:
 
 
 def _validated(model: type[_Row], value: Mapping[str, Any]) -> Any:
-    _refuse_depth(value)
+    refuse_depth(value)
     try:
         return model.model_validate(_public(value))
     except pydantic.ValidationError as error:
         raise input_error(error, model.model_fields, nested=_NESTED) from None
-
-
-def _refuse_depth(value: Mapping[str, Any]) -> None:
-    """Raise InputError for a row that is nested deeper than ``_DEPTH``."""
-    level: list[Any] = [value]
-    for _ in range(_DEPTH):
-        level = [
-            item
-            for one in level
-            for item in (one.values() if isinstance(one, Mapping) else one)
-            if isinstance(item, (Mapping, list, tuple))
-        ]
-        if not level:
-            return
-    raise InputError("nested_too_deeply", f"the row nests objects and lists more than {_DEPTH} deep")
 
 
 def _public(value: Any, path: str = "") -> Any:

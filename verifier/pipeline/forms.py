@@ -8,6 +8,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
 from verifier.errors import ConfigurationError, InputError
 from verifier.pipeline.validation import (
     CLAIM_FIELDS,
@@ -28,6 +30,7 @@ JOINED_FIELDS = (*(name for name in CLAIM_FIELDS if name != "evidence"), "eviden
 EVIDENCE_TABLE_FIELDS = ("evidence_set", *EVIDENCE_FIELDS)
 _BUNDLE_FIELDS = (*CLAIM_FIELDS, "context", "evidence_refs")
 _BUNDLE_EVIDENCE_FIELDS = (*EVIDENCE_FIELDS, "rendered_text")
+_SEARCHED = 1 << 24  # characters that are searched reference by reference: more are searched for all at once
 _WICE_FIELDS = ("label", "claim", "evidence", "meta")
 _CASE_FIELDS = ("id", "category", "claim", "expected_status", "evidence", "requires_complete_set", "document_id")
 
@@ -133,7 +136,20 @@ def occurs(reference: str, context: str) -> bool:
     quotes, so also as the value of ``"id":"reference"``, with or without white space after the colon) or
     ``[reference]``. Nothing is unescaped; ``[a, b]``, ``(a)``, ``[ a ]`` and the bare word cite nothing.
     """
-    return f'"{reference}"' in context or f"[{reference}]" in context
+    return any(form in context for form in _citations(reference))
+
+
+def _citations(reference: str) -> tuple[str, str]:
+    return f'"{reference}"', f"[{reference}]"
+
+
+def _cited(references: Sequence[str], context: str) -> set[str]:
+    """The references that occur in a context, in time that is linear in the size of both together."""
+    if len(references) * len(context) <= _SEARCHED:
+        return {reference for reference in references if occurs(reference, context)}
+    forms = [form for reference in references for form in _citations(reference)]
+    found = set(pl.Series([context]).str.extract_many(forms, overlapping=True).explode().unique().to_list())
+    return {reference for reference in references if not found.isdisjoint(_citations(reference))}
 
 
 def claim_from_bundle(value: Mapping[str, Any]) -> Claim:
@@ -148,7 +164,8 @@ def claim_from_bundle(value: Mapping[str, Any]) -> Claim:
     context = required_text(value, "context")
     items = evidence_items(value)
     references = [required_text(item, "reference", f"evidence[{n}].reference") for n, item in enumerate(items)]
-    cited = [(reference, n) for n, reference in enumerate(references) if occurs(reference, context)]
+    found = _cited(references, context)
+    cited = [(reference, n) for n, reference in enumerate(references) if reference in found]
     if not cited:
         raise InputError("no_cited_evidence", "context cites no reference of the evidence")
     wanted = value.get("evidence_refs")
@@ -161,14 +178,16 @@ def claim_from_bundle(value: Mapping[str, Any]) -> Claim:
 def _narrowed(cited: Sequence[tuple[str, int]], wanted: Any) -> list[int]:
     if not isinstance(wanted, (list, tuple)):
         raise InputError("evidence_refs_not_a_list", f"evidence_refs is {shown(wanted)}, not a list of references")
-    names = [name for name, _ in cited]
+    places: dict[str, list[int]] = {}
+    for name, n in cited:
+        places.setdefault(name, []).append(n)
     for reference in wanted:
         if not isinstance(reference, str):
             raise InputError("not_a_string", f"evidence_refs holds {shown(reference)}, not a string")
-        if reference.strip() not in names:
+        if reference.strip() not in places:
             raise InputError("unknown_evidence_ref", f"evidence_refs holds {shown(reference)}, which is not cited")
     # every item with the name, so that a repeated reference in the evidence is refused and not chosen from
-    return [n for reference in wanted for name, n in cited if name == reference.strip()]
+    return [n for reference in wanted for n in places[reference.strip()]]
 
 
 def _as_rendered(item: Mapping[str, Any]) -> dict[str, Any]:

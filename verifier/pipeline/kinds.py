@@ -66,3 +66,10 @@ FORMS: dict[str, tuple[Kind, Callable[[Any], Any]]] = {
     "corpus": (PASSAGES, passage_from_corpus),
 }
 """Form to the kind of its rows, and what makes an item of a raw value."""
+
+PASSAGES_OF: dict[str, Callable[[Any], Any]] = {
+    "claims": lambda value: value.get("evidence"),
+    "registration": lambda value: value.get("evidence"),
+    "wice": lambda variants: variants,
+}
+"""Form to the part of a raw value that becomes one evidence item each, where the form has such a part."""

@@ -4,10 +4,12 @@ Cheap, on the CPU, and idempotent: ``prepare.json`` is written last and is the o
 store has no rename). Without it everything starts again from nothing; with it, and the same input, nothing is done.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +19,7 @@ from verifier.errors import ConfigurationError, InputError, LimitError
 from verifier.garbage import rare_collection
 from verifier.pipeline.evidence_sets import EvidenceSets
 from verifier.pipeline.forms import claim_from_joined
-from verifier.pipeline.kinds import FORMS
+from verifier.pipeline.kinds import FORMS, PASSAGES_OF
 from verifier.pipeline.parts import PartWriter
 from verifier.pipeline.rows import chunked, cited_claims, claimed_id, parsed_row, printable, wice_claims
 from verifier.pipeline.seen import SeenIds
@@ -31,14 +33,16 @@ from verifier.pipeline.summary import (
     refuse_another_input,
     save_summary,
 )
-from verifier.pipeline.validation import shown
+from verifier.pipeline.validation import refuse_too_many, shown
 from verifier.schemas import REJECT_SCHEMA
 
 __all__ = ["InputSpec", "PrepareSummary", "TooManyRejects", "prepare"]
 
+T = TypeVar("T")
 Progress = Callable[[int, int], None]
 
 _MAX_NAMES = 1000  # distinct labels or categories that are counted apart
+_MESSAGE = 1000  # characters of a reject's message: it may name an id of any length
 
 
 class TooManyRejects(LimitError):
@@ -111,6 +115,10 @@ def _failed(first_reject: str) -> ConfigurationError:
     return ConfigurationError(f"{first_reject}; repair it, or set input.on_error=reject to go on without such rows")
 
 
+def _cut(message: str) -> str:
+    return message if len(message) <= _MESSAGE else f"{message[:_MESSAGE]}…"
+
+
 def _is_whole(filesystem: pafs.FileSystem, root: str, summary: PrepareSummary) -> bool:
     try:
         for number in range(summary.work_files):
@@ -148,6 +156,7 @@ class _Run:
         self.chunk_rows, self.progress = chunk_rows, progress
         self.ignore = frozenset(spec.ignore)
         self.kind, self.build = FORMS[spec.form]
+        self.passages_of: Callable[[Any], Any] = PASSAGES_OF.get(spec.form, lambda _: None)
         self.work = stack.enter_context(
             closing(PartWriter(filesystem, f"{root}/work", "part", self.kind.schema, part_rows))
         )
@@ -164,6 +173,7 @@ class _Run:
         self.labels: Counter[str] = Counter()
         self.categories: Counter[str] = Counter()
         self.first_reject: str | None = None
+        self.seconds: dict[str, float] = {}
 
     def read(self) -> None:
         """Read everything, the evidence table first."""
@@ -172,9 +182,21 @@ class _Run:
                 self._write_rejects([self._reject(None, row) for row in self.sets.stage(chunk)])
                 self._report()
             self.sets.finish()
-        for chunk in self._chunks(self.files[0].role):
-            self._take(chunk)
+        chunks = self._chunks(self.files[0].role)
+        while (chunk := self._timed("read", partial(next, chunks, None))) is not None:
+            kept, rejected = self._timed("validate", partial(self._taken, chunk))
+            self._timed("write", partial(self._write, kept, rejected))
             self._report()
+
+    def _timed(self, name: str, step: Callable[[], T]) -> T:
+        started = time.perf_counter()
+        done = step()
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
+        return done
+
+    def _write(self, kept: list[dict[str, Any]], rejected: list[dict[str, Any]]) -> None:
+        self.work.write(kept)
+        self._write_rejects(rejected)
 
     def _report(self) -> None:
         if self.progress is not None:
@@ -189,7 +211,8 @@ class _Run:
             parsed = cited_claims(parsed, self.max_evidence)
         return chunked(parsed, self.chunk_rows)
 
-    def _take(self, chunk: list[Row]) -> None:
+    def _taken(self, chunk: list[Row]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """The rows of ``work/`` and of ``rejects/`` that a chunk gives."""
         kind, sets = self.kind, self.sets
         evidence = sets.attach(chunk, self.max_evidence, self.files) if sets is not None else [None] * len(chunk)
         accepted: list[tuple[int, Row, Any]] = []
@@ -203,6 +226,7 @@ class _Run:
             try:
                 if row.error is not None:
                     raise row.error
+                refuse_too_many(self.passages_of(row.value), self.max_evidence)
                 item = self.build(row.value) if sets is None else claim_from_joined(row.value, items or [])
                 kind.check(item, self.max_evidence)
                 accepted.append((row_id, row, item))
@@ -222,8 +246,7 @@ class _Run:
                 f"repeated_{kind.identity}", f"{kind.identity} {shown(name)} stands first at {where}"
             )
             rejected.append(self._reject(row_id, row))
-        self.work.write(kept)
-        self._write_rejects(rejected)
+        return kept, rejected
 
     def _count(self, item: Any) -> None:
         self.rows += 1
@@ -240,7 +263,7 @@ class _Run:
             "claim_id": claimed_id(self.spec.form, row.value),
             "source": source(self.files, row.place),
             "code": row.error.code,
-            "message": printable(str(row.error)),
+            "message": printable(_cut(str(row.error))),
             "raw": raw_text(row),
             "place": row.place,
         }
@@ -274,4 +297,5 @@ class _Run:
             reject_files=self.rejects.parts,
             total_bytes=sum(file.size for file in self.files),
             inputs=inputs,
+            seconds=self.seconds,
         )

@@ -12,20 +12,26 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from verifier.errors import ConfigurationError, InputError
 from verifier.pipeline.forms import registered_cases
+from verifier.pipeline.parquet import open_parquet
 from verifier.pipeline.storage import list_files
 from verifier.pipeline.validation import parse_object
 
 logger = logging.getLogger(__name__)
 
-MAX_ROW_BYTES = 256 << 20  # a longer line is a reject and not a reason to run out of memory
+MAX_ROW_BYTES = 64 << 20
+"""The longest line of JSON lines, in bytes, after decompression; a longer one is the reject ``row_too_large``."""
+MAX_DOCUMENT_BYTES = 256 << 20
+"""The largest JSON array or registered assay, in bytes, after decompression; a larger one is a ConfigurationError."""
+_SKIPPED_BYTES = 1 << 20  # of a row that is too long, read at a time
 RAW_BYTES = 64 << 10  # of a rejected row's text that is kept
 _JSON_SPACE = re.compile(r"[ \t\r\n]*+")
 _LINE_BITS = 40  # a place is the file's number and the line's, packed in 63 bits
+# KeyError: an unknown time zone; UnicodeDecodeError: the name of a column
+_UNREADABLE = (OSError, EOFError, KeyError, UnicodeDecodeError, zlib.error, pa.ArrowException)
 _SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".parquet": "parquet", ".pq": "parquet"}
 
 
@@ -123,7 +129,7 @@ def read_rows(files: Sequence[InputFile], batch_rows: int) -> Iterator[Row]:
                 yield row
         except FileNotFoundError as error:
             raise ConfigurationError(f"{file.path} does not exist; check the path") from error
-        except (OSError, EOFError, KeyError, zlib.error, pa.ArrowException) as error:  # KeyError: an unknown time zone
+        except _UNREADABLE as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise ConfigurationError(f"{file.path} cannot be read as {file.kind}: {reason}") from error
 
@@ -139,9 +145,9 @@ def _rows(file: InputFile, batch_rows: int) -> Iterator[tuple[int, Row]]:
         if file.path.lower().endswith(".gz"):
             text = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=buffered)), 1 << 20)
         if file.kind == "registration":
-            yield from _registered(file, text.read())
+            yield from _registered(file, _document(file, text))
         elif file.kind == "json" and text.peek(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[":
-            yield from _array_rows(file, text.read())
+            yield from _array_rows(file, _document(file, text))
         else:
             yield from _lines(text)
         while buffered.read(1 << 20):
@@ -185,16 +191,30 @@ def _lines(stream: io.BufferedReader) -> Iterator[tuple[int, Row]]:
     while line := stream.readline(MAX_ROW_BYTES):
         number += 1
         if len(line) == MAX_ROW_BYTES and not line.endswith(b"\n"):
-            while (more := stream.readline(MAX_ROW_BYTES)) and not more.endswith(b"\n"):
+            while (more := stream.readline(_SKIPPED_BYTES)) and not more.endswith(b"\n"):
                 pass
-            error = InputError("row_too_large", f"the row is longer than {MAX_ROW_BYTES >> 20} MiB")
-            yield number, Row(0, raw=line[: RAW_BYTES + 1], error=error)
+            yield number, _too_large(line)
             continue
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
         line = line.strip(b" \t\r\n")
         if line:
             yield number, Row(0, raw=line)
+
+
+def _too_large(raw: bytes) -> Row:
+    error = InputError("row_too_large", f"the row is longer than {MAX_ROW_BYTES >> 20} MiB")
+    return Row(0, raw=raw[: RAW_BYTES + 1], error=error)
+
+
+def _document(file: InputFile, stream: io.BufferedReader) -> bytes:
+    content = stream.read(MAX_DOCUMENT_BYTES + 1)
+    if len(content) > MAX_DOCUMENT_BYTES:
+        raise ConfigurationError(
+            f"{file.path} is one JSON document of more than {MAX_DOCUMENT_BYTES >> 20} MiB: write its rows one a line"
+            " (data.format=jsonl)"
+        )
+    return content
 
 
 def _array_rows(file: InputFile, content: bytes) -> Iterator[tuple[int, Row]]:
@@ -208,7 +228,8 @@ def _array_rows(file: InputFile, content: bytes) -> Iterator[tuple[int, Row]]:
             _, end = decoder.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
             raise ConfigurationError(f"{file.path} is not a JSON array: item {number} cannot be parsed") from error
-        yield number, Row(0, raw=text[position:end].encode(errors="surrogateescape"))
+        raw = text[position:end].encode(errors="surrogateescape")
+        yield number, _too_large(raw) if len(raw) > MAX_ROW_BYTES else Row(0, raw=raw)
         position = _after_space(text, end)
         if text[position : position + 1] == "]":
             break
@@ -237,7 +258,7 @@ def _registered(file: InputFile, content: bytes) -> Iterator[tuple[int, Row]]:
 
 def _parquet_rows(file: InputFile, batch_rows: int) -> Iterator[tuple[int, Row]]:
     with file.filesystem.open_input_file(file.path) as handle:
-        table = pq.ParquetFile(handle)
+        table = open_parquet(handle, file.path)
         names = table.schema_arrow.names
         if len(set(names)) < len(names):
             raise ConfigurationError(f"{file.path} has two columns of one name; rename one")

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Literal
+from typing import Annotated, Literal
 
 import pydantic
 from pyarrow import fs as pafs
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from verifier.errors import ConfigurationError
@@ -42,7 +42,7 @@ class PrepareSummary:
         categories: the same for categories.
         work_files: parquet files in ``work/``.
         total_bytes: size of the input files.
-        seconds: spent on ``read`` (and parsing), ``validate`` and ``write``.
+        seconds: spent on ``read`` (and parsing), ``validate`` and ``write``; empty where it was done before.
     """
 
     form: str
@@ -61,7 +61,7 @@ class PrepareSummary:
     total_bytes: int
     inputs: tuple[InputDigest, ...]
     version: Literal[1] = 1
-    seconds: dict[str, float] = field(default_factory=dict, compare=False)
+    seconds: Annotated[dict[str, float], Field(exclude=True)] = field(default_factory=dict, compare=False)
 
 
 _SUMMARY = TypeAdapter(PrepareSummary)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -42,10 +43,12 @@ _EMPTY = {
 _NESTED: Mapping[str, Iterable[str]] = {"evidence": EVIDENCE_FIELDS}
 _PLAIN = ("label", "category", "document_id")
 _SHOWN = 80  # characters of a value that a message repeats
+MAX_DEPTH = 64
+"""Objects and lists of a row within one another; deeper rows are the reject ``nested_too_deeply``."""
 
 
 def parse_object(raw: bytes) -> dict[str, Any]:
-    """One JSON object, strictly: UTF-8, no NaN or infinity, no key twice; else InputError."""
+    """One JSON object, strictly: UTF-8, no NaN or infinity, no key twice, not too deep; else InputError."""
     try:
         value = _DECODER.decode(raw.decode())
     except InputError:
@@ -58,6 +61,37 @@ def parse_object(raw: bytes) -> dict[str, Any]:
         raise InputError("unparseable_json", f"the row is not valid JSON: {str(error).split(';')[0]}") from None
     if type(value) is not dict:
         raise InputError("not_an_object", f"the row is {shown(value)}, not a JSON object")
+    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH:
+        refuse_depth(value)
+    return value
+
+
+def refuse_depth(value: Any) -> None:
+    """Raise InputError for a row that is nested deeper than ``MAX_DEPTH``; nothing here recurses."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            item
+            for one in level
+            for item in (one.values() if isinstance(one, Mapping) else one)
+            if isinstance(item, (Mapping, list, tuple))
+        ]
+        if not level:
+            return
+    raise InputError("nested_too_deeply", f"the row nests objects and lists more than {MAX_DEPTH} deep")
+
+
+def refuse_too_many(items: Any, limit: int) -> None:
+    """Raise InputError for a list of more than ``limit`` evidence items, before any of them is looked at."""
+    if isinstance(items, (list, tuple)) and len(items) > limit:
+        message = f"the claim has {len(items)} evidence items; policy.max_evidence is {limit}"
+        raise InputError("too_much_evidence", message)
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise InputError("not_finite_number", f"the row holds {shown(digits)}, which is beyond a 64-bit number")
     return value
 
 
@@ -68,13 +102,12 @@ def _refuse_constant(name: str) -> NoReturn:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for index, name in enumerate(names) if name in names[:index])
+        (repeated, _), *_ = Counter(name for name, _ in pairs).most_common(1)
         raise InputError("repeated_field", f"the row names the field {shown(repeated)} twice in one object")
     return value
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_refuse_constant)
 
 
 def refuse_unknown(value: Mapping[str, Any], allowed: Iterable[str]) -> None:

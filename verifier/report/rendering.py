@@ -1,7 +1,6 @@
 """What the reports share: where one goes, what run.json says, the templates' environment, and writing it all."""
 
 import json
-import re
 from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,14 +10,17 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pyarrow.fs import FileSystem
 
+from verifier.redaction import without_secrets
 from verifier.report.examples import cut
 
+_SECONDS = ("verify", "verify_seconds")
 REPORT_FILE, PICTURES = "report.html", "pictures"
-PASSWORD = re.compile(r"://[^/\s@\"]+@")
 _CONTROLS = {*range(0x20), 0x7F} - {0x09, 0x0A, 0x0D}  # all but tabs and line ends
 _BIDI = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
-# A browser drops the former and turns text around at the latter: a reader is to see the text as it was judged.
-HIDDEN = dict.fromkeys(_CONTROLS | _BIDI, "\ufffd")
+_SURROGATES = {*range(0xD800, 0xE000)}
+# A browser drops the first, turns text around at the second, and no file can hold the third: a reader is to see the
+# text as it was judged.
+HIDDEN = dict.fromkeys(_CONTROLS | _BIDI | _SURROGATES, "\ufffd")
 
 
 def report_folder(run_dir: str | Path, out_dir: str | Path | None) -> Path:
@@ -34,11 +36,11 @@ def save_report(
     out: Path, template: str, run: Mapping[str, Any], pictures: Mapping[str, bytes | None], **values: Any
 ) -> Path:
     """Render a template into report.html, with its pictures inside, and save the pictures as PNG beside it."""
-    page = _environment().get_template(template)
+    page, run = _environment().get_template(template), without_secrets(run)
     html = page.render(
         run=run,
         pictures={name: png and b64encode(png).decode() for name, png in pictures.items()},
-        dump=PASSWORD.sub("://…@", json.dumps(run, indent=2, ensure_ascii=False)),
+        dump=json.dumps(run, indent=2, ensure_ascii=False),
         **values,
     )
     (out / PICTURES).mkdir(exist_ok=True)
@@ -61,7 +63,10 @@ def read_run(run_dir: str | Path) -> dict[str, Any]:
     """The content of run.json, empty where there is none that can be read."""
     root = str(run_dir)
     filesystem, path = FileSystem.from_uri(root if "://" in root else Path(root).resolve().as_uri())
-    with suppress(FileNotFoundError, ValueError), filesystem.open_input_stream(f"{path}/run.json") as stream:
+    with (
+        suppress(FileNotFoundError, ValueError, RecursionError),
+        filesystem.open_input_stream(f"{path}/run.json") as stream,
+    ):
         run = json.loads(stream.read())
         return run if isinstance(run, dict) else {}
     return {}
@@ -80,8 +85,8 @@ def numbers(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, fl
 
 def headline(run: Mapping[str, Any], rows: int, decided: int) -> dict[str, Any]:
     """The model of a run, and how many of its rows were decided: as a share, and a second."""
-    timings, model = section(run, "timings"), section(run, "model")
-    seconds = next((timings[name] for name in ("verify", "verify_seconds") if timings.get(name)), None)
+    timings, model = numbers(section(run, "timings"), {name: name for name in _SECONDS}), section(run, "model")
+    seconds = next((timings[name] for name in _SECONDS if timings.get(name)), None)
     return {
         "model": model.get("model") or model.get("name"),
         "revision": model.get("revision"),

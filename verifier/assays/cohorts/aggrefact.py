@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from verifier.assays.cohorts.reading import Loaded, at, claim_of, status_of
 from verifier.digests import sha256_text
 from verifier.errors import ConfigurationError
+from verifier.pipeline.parquet import open_parquet
 from verifier.records import Claim, Status
 
 ROLES = ("claims",)
@@ -24,8 +26,11 @@ def load(paths: Mapping[str, Path], options: Mapping[str, str]) -> Loaded:
     """
     path = paths["claims"]
     try:
+        open_parquet(path, str(path)).close()  # Polars too would go down a deep schema by recursion
         table = pl.read_parquet(path, columns=list(COLUMNS))
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+        if isinstance(error, ConfigurationError):
+            raise
         raise ConfigurationError(f"{path} is no parquet file with the columns {', '.join(COLUMNS)}: {error}") from error
     rows = enumerate(table.iter_rows(named=True))
     return Loaded(len(table), [at(path, f"row {number}", _claim, number, row) for number, row in rows])

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from verifier.assays.cohorts.reading import Loaded, at, unique
-from verifier.errors import ConfigurationError
+from verifier.errors import ConfigurationError, InputError
 from verifier.pipeline.forms import claim_from_case, registered_cases
-from verifier.pipeline.validation import parse_object
+from verifier.pipeline.validation import parse_object, shown
+from verifier.records import Claim
 
 ROLES = ("cases",)
 
@@ -19,5 +21,11 @@ def load(paths: Mapping[str, Path], options: Mapping[str, str]) -> Loaded:
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}: check the path") from error
     cases = registered_cases(at(path, 1, parse_object, content), str(path))
-    claims = [at(path, f"case {number}", claim_from_case, case) for number, case in enumerate(cases, 1)]
+    claims = [at(path, f"case {number}", _claim, case) for number, case in enumerate(cases, 1)]
     return Loaded(len(cases), unique(claims, path))
+
+
+def _claim(case: Any) -> Claim:
+    if not isinstance(case, dict):
+        raise InputError("not_an_object", f"the case is {shown(case)}, not an object")
+    return claim_from_case(case)

@@ -5,17 +5,21 @@ Evidence is a list of texts or of objects with ``text``; or, as fever.ai publish
 text with a line ``number TAB sentence`` (and perhaps more columns) for each sentence.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from verifier.assays.cohorts.reading import Loaded, at, claim_of, read_objects, status_of, unique
 from verifier.errors import InputError
+from verifier.pipeline.validation import shown
 from verifier.records import Claim, Status
 
 ROLES = ("claims",)
 OPTIONAL_ROLES = ("pages",)
 _LABELS = {"SUPPORTS": Status.SUPPORTED, "REFUTES": Status.REFUTED, "NOT ENOUGH INFO": Status.INSUFFICIENT}
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 Sentences = Mapping[tuple[str, int], str]
 
@@ -61,10 +65,12 @@ def _passages(evidence: list[Any], sentences: Sentences) -> dict[str, str]:
 def _of_set(evidence_set: list[Any], sentences: Sentences) -> Iterator[tuple[str, str]]:
     for entry in evidence_set:
         if not isinstance(entry, list) or len(entry) < 4:
-            raise InputError("unknown_evidence", f"{entry!r} is no [annotation, evidence id, page, sentence]")
+            raise InputError("unknown_evidence", f"{shown(entry)} is no [annotation, evidence id, page, sentence]")
         page, number = entry[2], entry[3]
         if page is None:  # of a claim without enough information
             continue
+        if not isinstance(page, str) or not isinstance(number, int):
+            raise InputError("unknown_evidence", f"{shown(page)} and {shown(number)} are no page and sentence number")
         if (page, number) not in sentences:
             raise InputError("unknown_sentence", f"no page has the sentence {page}:{number}; give the file pages")
         yield f"{page}:{number}", sentences[page, number]
@@ -76,6 +82,6 @@ def _page_sentences(path: Path) -> dict[tuple[str, int], str]:
         for line in str(page.get("lines", "")).split("\n"):
             number, tab, rest = line.partition("\t")
             text = rest.split("\t")[0].strip()
-            if tab and number.isdigit() and text:
+            if tab and _NUMBER.fullmatch(number) and text:
                 found[str(page.get("id")), int(number)] = text
     return found

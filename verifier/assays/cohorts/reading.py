@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from verifier.errors import ConfigurationError, InputError
-from verifier.pipeline.validation import parse_object, validated_claim
+from verifier.pipeline.sources import MAX_ROW_BYTES
+from verifier.pipeline.validation import parse_object, shown, validated_claim
 from verifier.records import Claim, Status
 
 T = TypeVar("T")
@@ -24,7 +25,9 @@ def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a JSON-lines file with their line numbers from 1; blank lines are passed over."""
     try:
         with path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(iter(lambda: lines.readline(MAX_ROW_BYTES + 1), b""), 1):
+                if len(line) > MAX_ROW_BYTES:
+                    raise ConfigurationError(f"{path}:{number}: the row is longer than {MAX_ROW_BYTES >> 20} MiB")
                 if line.strip():
                     yield number, at(path, number, parse_object, line.strip())
     except OSError as error:
@@ -46,9 +49,9 @@ def claim_of(**fields: Any) -> Claim:
 
 def status_of(label: Any, known: Mapping[Any, Status]) -> str:
     """The expected status of a data set's label; InputError for one that it does not have."""
-    if isinstance(label, bool) or label not in known:
-        shown = ", ".join(str(name) for name in known)
-        raise InputError("unknown_label", f"the label is {label!r}: known are {shown}")
+    if not isinstance(label, int | float | str) or isinstance(label, bool) or label not in known:
+        names = ", ".join(str(name) for name in known)
+        raise InputError("unknown_label", f"the label is {shown(label)}: known are {names}")
     return known[label].value
 
 
