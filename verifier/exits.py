@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from verifier.errors import ConfigurationError, LimitError, VerificationError
+from verifier.redaction import without_secrets_in
 
 
 class Exit(IntEnum):
@@ -47,7 +48,7 @@ def exit_status(job: Callable[[], object]) -> int:
         status, message = Exit.FAILED_MIDWAY, f"interrupted: {_RESUMES}"
     except Exception as error:
         status, message = _told(error)
-    stderr.print(message, style="bold red", markup=False)
+    stderr.print(without_secrets_in(message), style="bold red", markup=False)
     return int(status)
 
 

@@ -19,6 +19,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from verifier.redaction import without_secrets, without_secrets_in
+
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import DatasetInput
@@ -32,7 +34,6 @@ URLLIB3 = logging.getLogger("urllib3.connectionpool")
 NAME_LIMIT, PARAM_LIMIT, TAG_LIMIT, DATASET_NAME_LIMIT, DIGEST_LIMIT, BATCH_LIMIT = 250, 6000, 8000, 500, 36, 100
 LOCAL_FOLDER = "mlruns"
 NOT_IN_A_NAME = re.compile(r"[^\w\-. /]")  # what MLflow forbids in the name of a param, metric or tag
-PASSWORD = re.compile(r"(?<=\w)://[^/\s@]+@")  # user and password of a URI
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def open_run(
         return
     _quiet()
     tags = {
-        "run_dir": str(run_dir),
+        "run_dir": without_secrets_in(str(run_dir)),
         "mlflow.source.name": Path(sys.argv[0]).name,
         "mlflow.source.git.commit": git_commit(),
         "mlflow.user": os.environ.get("USER"),
@@ -155,7 +156,7 @@ class _MlflowTracker(Tracker):
     def location(self) -> str:
         if self.run_id is None:
             return "not tracked (no tracking store could be opened)"
-        return f"{PASSWORD.sub('://', self.uri)} run {self.run_id}"
+        return f"{without_secrets_in(self.uri)} run {self.run_id}"
 
     def open(self) -> None:
         try:
@@ -169,9 +170,8 @@ class _MlflowTracker(Tracker):
     def log_params(self, params: Mapping[str, Any]) -> None:
         from mlflow.entities import Param
 
-        self._log_batches(
-            "params", [Param(_name(key), _cut(text, PARAM_LIMIT)) for key, text in flatten(params).items()]
-        )
+        texts = flatten(without_secrets(params))
+        self._log_batches("params", [Param(_name(key), _cut(text, PARAM_LIMIT)) for key, text in texts.items()])
 
     def log_metrics(self, metrics: Mapping[str, float | None], step: int = 0) -> None:
         from mlflow.entities import Metric
@@ -257,7 +257,7 @@ def _dataset_input(name: str, digest: str, source: str, context: str) -> "Datase
     from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT
 
     with warnings.catch_warnings(action="ignore"):  # that a path could be read by more than one kind of source
-        origin = resolve_dataset_source(source)
+        origin = resolve_dataset_source(without_secrets_in(source))
     # MLflow declares MetaDataset's profile abstract, yet makes such objects itself.
     data = MetaDataset(origin, name[:DATASET_NAME_LIMIT], digest[:DIGEST_LIMIT])  # type: ignore[abstract]
     return DatasetInput(data._to_mlflow_entity(), [InputTag(MLFLOW_DATASET_CONTEXT, context)])
@@ -306,4 +306,4 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _one_line(error: Exception) -> str:
-    return _cut(PASSWORD.sub("://", " ".join(str(error).split())) or type(error).__name__, 300)
+    return _cut(without_secrets_in(" ".join(str(error).split())) or type(error).__name__, 300)

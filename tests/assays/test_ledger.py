@@ -78,3 +78,14 @@ def test_two_writers_wait_for_each_other(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: append(path, "unlock", {"registration": f"r{n}", "cohort": "c"}), range(40)))
     assert len(read_ledger(path)) == 40
+
+
+def test_only_a_line_feed_parts_entries(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    for name in ("a\u2028b", "c\u0085d", "e\rf"):
+        append(path, "unlock", {"registration": name})
+    assert [entry.body["registration"] for entry in read_ledger(path)] == ["a\u2028b", "c\u0085d", "e\rf"]
+    with path.open("a") as file:
+        file.write("[" * 100_000 + "\n")
+    with pytest.raises(ConfigurationError, match="at line 4"):
+        read_ledger(path)

@@ -96,8 +96,6 @@ def published_registrations(content: bytes) -> None:
 
 @target(json_bytes(spoilt(_ours)))
 def own_registrations(content: bytes) -> None:
-    if any(word in content for word in (b"NaN", b"Infinity", b"1e999")):
-        return  # not covered: read_registration lets a ValueError through for these
     canonical = content
     try:
         document = json.loads(content)

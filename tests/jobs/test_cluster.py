@@ -1,4 +1,4 @@
-"""Jobs on a cluster with a job server of its own: submitted as README and manifest say, with data in an object store."""
+"""Jobs on a cluster with its own job server: submitted as README and manifest say, with data in an object store."""
 
 import json
 import os
@@ -18,7 +18,9 @@ from typing import Any
 
 import boto3
 import psutil
+import pyarrow.parquet as pq
 import pytest
+import ray
 import yaml
 from moto.server import ThreadedMotoServer
 from pyarrow import fs
@@ -58,6 +60,11 @@ class Place:
         return client.get_job_status(job), client.get_job_logs(job)
 
 
+def path_with_scripts() -> str:
+    """What activating the environment does."""
+    return f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+
 def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -93,17 +100,16 @@ def place(bucket: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> I
     clone = tmp_path_factory.mktemp("only") / "clone"
     subprocess.run(["git", "clone", "--quiet", str(REPOSITORY), str(clone)], check=True)
     port, dashboard, metrics = free_port(), free_port(), free_port()
-    scripts = str(Path(sys.executable).parent)
-    with_python = {**environment(), "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+    with_python = {**environment(), "PATH": path_with_scripts()}
     with_python.pop("PYTHONPATH")  # what runs is what was submitted
     ports = (f"--port={port}", f"--dashboard-port={dashboard}", f"--metrics-export-port={metrics}")
-    command = [f"{scripts}/ray", "start", "--head", "--block", "--num-cpus=8", "--num-gpus=1", *ports]
+    command = ["ray", "start", "--head", "--block", "--num-cpus=8", "--num-gpus=1", *ports]
     with (clone.parent / "ray.log").open("wb") as log:
         head = subprocess.Popen(command, env=with_python, stdout=log, stderr=log, start_new_session=True)
     try:
         server = f"http://127.0.0.1:{dashboard}"
         _wait_for(server)
-        yield Place(server, f"http://{_node_address(server)}:{metrics}/metrics", clone, bucket)
+        yield Place(server, f"http://{ray.util.get_node_ip_address()}:{metrics}/metrics", clone, bucket)
     finally:
         family = [head_process := psutil.Process(head.pid), *head_process.children(recursive=True)]
         head.send_signal(signal.SIGTERM)
@@ -117,29 +123,19 @@ def place(bucket: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> I
 def _wait_for(server: str) -> None:
     deadline = time.monotonic() + 90
     while True:
-        with suppress(OSError):
-            urllib.request.urlopen(f"{server}/api/version", timeout=2)
+        with suppress(Exception):  # whatever the client makes of a server that is not there yet
+            JobSubmissionClient(server).get_version()
             return
         assert time.monotonic() < deadline, "the job server did not come up"
         time.sleep(0.5)
 
 
-def _node_address(server: str) -> str:
-    nodes = json.load(urllib.request.urlopen(f"{server}/nodes?view=summary", timeout=20))
-    return str(nodes["data"]["summary"][0]["ip"])
-
-
 def test_the_line_of_readme_from_a_folder_that_holds_only_the_clone(place: Place) -> None:
     readme = (place.clone / "README.md").read_text()
     [line] = re.findall(r"^    (ray job submit --working-dir .*?)\n\n", readme, re.M | re.S)
-    settings = {
-        **os.environ,
-        "RAY_API_SERVER_ADDRESS": place.server,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    }
-    done = subprocess.run(
-        ["bash", "-c", line], cwd=place.clone, env=settings, capture_output=True, text=True, timeout=240
-    )
+    settings = {**os.environ, "RAY_API_SERVER_ADDRESS": place.server, "PATH": path_with_scripts()}
+    command = ["bash", "-c", line]
+    done = subprocess.run(command, cwd=place.clone, env=settings, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
     run = run_json(place.clone / "runs/submitted")
     assert run["status"] == "finished" and run["counts"]["decided"] == run["counts"]["claims"] > 100
@@ -185,10 +181,8 @@ def test_the_manifests_entrypoint_with_data_in_an_object_store_resumes_after_a_k
     assert run["this_session"]["claims"] == CLAIMS - kept, "what was finished is not verified again"
     assert results.drop("seconds")["status"].to_list() == _statuses_of(results["claim_id"].to_list())
     assert store.get_file_info("bucket/runs/may/report.html").size > 1000
-    everything = [
-        info.path for info in store.get_file_info(fs.FileSelector("bucket/runs", recursive=True)) if info.size
-    ]
-    assert not any(b"secret-of-the-test" in store.open_input_stream(path).read() for path in everything)
+    written = [info.path for info in store.get_file_info(fs.FileSelector("bucket/runs", recursive=True)) if info.size]
+    assert not any(b"secret-of-the-test" in store.open_input_stream(path).read() for path in written)
     for name in ("verifier_rows_total", "verifier_pairs_total", "verifier_batches_waiting"):
         assert re.search(rf"^ray_{name}{{.*actor=\"[0-9a-f]+\"", metrics, re.M), metrics[:2000]
 
@@ -203,12 +197,8 @@ def _wait_until(moment: Any, timeout: float = 200) -> None:
 def _marked(store: fs.FileSystem) -> int:
     """Rows that the checkpoint in the bucket marks."""
     folder = fs.FileSelector("bucket/runs/may/checkpoint", allow_not_found=True)
-    names = [
-        info.path for info in store.get_file_info(folder) if info.extension == "parquet" and ".pending" not in info.path
-    ]
-    import pyarrow.parquet as pq
-
-    return sum(pq.read_metadata(store.open_input_file(name)).num_rows for name in names)
+    found = [info.path for info in store.get_file_info(folder) if info.extension == "parquet"]
+    return sum(pq.read_metadata(store.open_input_file(name)).num_rows for name in found if ".pending" not in name)
 
 
 def _kill_driver(module: str) -> None:

@@ -49,7 +49,8 @@ def now() -> str:
 def read_ledger(path: Path) -> list[Entry]:
     """The entries, none where there is no file; ConfigurationError where the chain is broken or a line is damaged."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        with path.open(encoding="utf-8", newline="\n") as file:  # no other line end parts entries
+            lines = file.readlines()
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
@@ -105,7 +106,7 @@ def _checked(lines: Sequence[str], path: Path) -> list[Entry]:
             fields = json.loads(line)
             entry = Entry(*(fields[name] for name in _FIELDS))
             whole = entry.line() == line and entry.kind in get_args(Kind)
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             whole = False
         if not whole or (entry.number, entry.previous) != (number, head_of(entries)):
             raise ConfigurationError(f"the ledger {path} is damaged or was edited at line {number + 1}: restore it")

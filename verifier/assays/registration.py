@@ -212,11 +212,12 @@ def read_registration(path: Path) -> Registration:
     try:
         text = path.read_text(encoding="utf-8")
         registration = Registration.model_validate_json(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} cannot be read as a registration: {error}") from error
+        canonical = registration.text()
     except pydantic.ValidationError as error:
         raise ConfigurationError(f"{path} is no registration: {first_problem(error)}") from error
-    if registration.text() != text:
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a number that JSON does not have
+        raise ConfigurationError(f"{path} cannot be read as a registration: {error}") from error
+    if canonical != text:
         raise ConfigurationError(f"{path} is not as it was registered: its text is not the canonical one")
     return registration
 

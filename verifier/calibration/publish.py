@@ -17,6 +17,7 @@ from verifier.calibration.pictures import (
     reliability_picture,
 )
 from verifier.calibration.study import Study
+from verifier.redaction import without_secrets
 from verifier.report.rendering import report_pictures, save_report
 from verifier.terminal import console, shown_text
 from verifier.tracking import open_run
@@ -29,7 +30,9 @@ def publish(study: Study, data: Labelled, output_dir: str, config: Mapping[str, 
     """Write everything into ``output_dir``, a local folder, log it to MLflow and print the figures and the places."""
     out = Path(output_dir)
     out.mkdir(parents=True, exist_ok=True)
-    document = {"input": data.source, "counts": _counts(data), **study.to_dict(), "config": dict(config)}
+    document = without_secrets(
+        {"input": data.source, "counts": _counts(data), **study.to_dict(), "config": dict(config)}
+    )
     files = [_written(out / CALIBRATION_FILE, document)]
     (out / CALIBRATOR_FILE).unlink(missing_ok=True)  # none of an earlier calibration beside a new one
     if study.calibrator["kind"] != "none":

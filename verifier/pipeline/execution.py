@@ -4,7 +4,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -17,6 +17,7 @@ from verifier.pipeline.leftovers import drop_leftovers, failed_rows, finished_ro
 from verifier.pipeline.meter import Meter, Totals, watched
 from verifier.pipeline.storage import check_writable, held, open_filesystem, read_text, write_text
 from verifier.pipeline.summary import PrepareSummary
+from verifier.redaction import without_secrets
 
 RUN_FILE = "run.json"
 # Settings of models that change where and how fast they answer, not what.
@@ -63,6 +64,8 @@ def execute_job(job: Job, progress: Progress) -> dict[str, Any]:
     A finished one is left as it is. Raises ConfigurationError before any model is loaded where the job cannot work
     or the run directory belongs to another one.
     """
+    written = {name: without_secrets(getattr(job, name)) for name in ("identity", "model", "config")}
+    job = replace(job, **written)
     check_writable(job.output_dir)
     with held(job.output_dir):
         return _execute(job, progress)

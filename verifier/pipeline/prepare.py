@@ -34,6 +34,7 @@ from verifier.pipeline.summary import (
     save_summary,
 )
 from verifier.pipeline.validation import refuse_too_many, shown
+from verifier.redaction import without_secrets_in
 from verifier.schemas import REJECT_SCHEMA
 
 __all__ = ["InputSpec", "PrepareSummary", "TooManyRejects", "prepare"]
@@ -280,7 +281,7 @@ class _Run:
 
     def summary(self) -> PrepareSummary:
         """The totals, once everything is read and closed."""
-        inputs = tuple(InputDigest(f.role, f.path, f.kind, f.sha256, f.size) for f in self.files)
+        inputs = tuple(InputDigest(f.role, without_secrets_in(f.path), f.kind, f.sha256, f.size) for f in self.files)
         return PrepareSummary(
             form=self.spec.form,
             max_evidence=self.max_evidence,

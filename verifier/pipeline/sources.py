@@ -19,6 +19,7 @@ from verifier.pipeline.forms import registered_cases
 from verifier.pipeline.parquet import open_parquet
 from verifier.pipeline.storage import list_files
 from verifier.pipeline.validation import parse_object
+from verifier.redaction import without_secrets_in
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +117,7 @@ def _kind(name: str, spec: InputSpec) -> str | None:
 
 def source(files: Sequence[InputFile], place: int) -> str:
     """A place as ``file:line``."""
-    return f"{files[place >> _LINE_BITS].path}:{place & ((1 << _LINE_BITS) - 1)}"
+    return f"{without_secrets_in(files[place >> _LINE_BITS].path)}:{place & ((1 << _LINE_BITS) - 1)}"
 
 
 def read_rows(files: Sequence[InputFile], batch_rows: int) -> Iterator[Row]:

@@ -66,7 +66,7 @@ def excerpt(text: str, key_name: str | None) -> str:
     for name, value in os.environ.items():
         if value and (name == key_name or (_SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET)):
             text = text.replace(value, "***")
-    line = " ".join(text.split())
+    line = " ".join(text.split()).encode(errors="backslashreplace").decode()  # half a character fits in no table
     return line if len(line) <= _EXCERPT else f"{line[:_EXCERPT]}…"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
+from verifier.redaction import without_secrets
 from verifier.report.rendering import report_pictures, save_report
 from verifier.sweep.figures import FIGURES, RANKING
 from verifier.sweep.job import Sweep
@@ -35,7 +36,7 @@ def publish_sweep(found: Sweep, output_dir: str, config: Mapping[str, Any]) -> N
     out = Path(output_dir)
     out.mkdir(parents=True, exist_ok=True)
     found.table.write_parquet(out / SETTINGS_FILE)
-    document = _document(found, config)
+    document = without_secrets(_document(found, config))
     (out / SWEEP_FILE).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     report = _report(found, out, document)
     tracking = config["tracking"]
