@@ -9,6 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 import conf  # noqa: F401  (registers resolvers)
 from verifier.answers.confirm import ConfirmedConfig
 from verifier.answers.receipted import ReceiptConfig
+from verifier.assays.sealing import refuse_sealed
 from verifier.errors import ConfigurationError
 from verifier.exits import run_job
 from verifier.fusion.config import FusionConfig
@@ -25,7 +26,9 @@ from verifier.tracking import Tracking
 from verifier.validation import built, refuse_unknown, refuse_unknown_arguments
 
 _CHECKS: dict[str, Any] = {"fusion": FusionConfig, "fusion+nli": ConfirmedConfig, "receipts": ReceiptConfig}
-_GROUPS = "data decompose embedder scorer check retrieval cluster tracking input actors checkpoint output".split()
+_GROUPS = (
+    "data decompose embedder scorer check retrieval cluster tracking input actors checkpoint ledger output".split()
+)
 
 
 def plan_of(cfg: DictConfig) -> AnswersPlan:
@@ -64,6 +67,7 @@ def plan_of(cfg: DictConfig) -> AnswersPlan:
         actors=actors,
         max_rows_lost=built(Checkpointing, config["checkpoint"], "checkpoint").max_rows_lost,
         config=OmegaConf.to_container(cfg, resolve=True),  # type: ignore[arg-type]
+        ledger=config["ledger"],
     )
 
 
@@ -91,6 +95,8 @@ def _scorer(cfg: DictConfig, method: str) -> Model | None:
 def main(cfg: DictConfig) -> None:
     """Run, report and publish."""
     plan = plan_of(cfg)
+    tables = (plan.data.path, plan.corpus.path if plan.corpus else ())
+    refuse_sealed([path for table in tables for path in ([table] if isinstance(table, str) else table)], cfg.ledger)
     with LiveRun(plan.config["tracking"], plan.output_dir) as live:
         with shown_progress() as progress:
             run = execute_answers(plan, live.watching(progress))

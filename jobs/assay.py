@@ -1,11 +1,12 @@
 """The assay job: registers, runs and reproduces assays, compares results, opens sealed cohorts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
@@ -119,15 +120,28 @@ def _track(
         return tracker.location
 
 
+def _refuse_registered(action: str, overrides: Sequence[str]) -> None:
+    """Raise ConfigurationError where a run is told what its registration says."""
+    for override in overrides if action == "run" else ():
+        name = override.lstrip("+~").partition("=")[0]
+        if name.partition(".")[0] in _REGISTERED:
+            raise ConfigurationError(
+                f"{override} is given with action=run, which takes {', '.join(_REGISTERED)} from the registration:"
+                " leave it out, or register another assay"
+            )
+
+
+_REGISTERED = ("policy", "register", "public")
 _ACTIONS = {"register": _register, "run": _run, "reproduce": _reproduce, "compare": _compare, "unlock": _unlock}
 
 
 @hydra.main(version_base=None, config_path="pkg://conf", config_name="assay")
 def main(cfg: DictConfig) -> None:
     """Do one action."""
-    action = values(cfg, "action")
+    action = None if OmegaConf.is_missing(cfg, "action") else cfg.action
     if action not in _ACTIONS:
         raise ConfigurationError(f"action is {action!r}: use {', '.join(_ACTIONS)}")
+    _refuse_registered(action, HydraConfig.get().overrides.task)
     built(Output, values(cfg, "output"), "output")
     built(Tracking, values(cfg, "tracking"), "tracking")
     _ACTIONS[action](cfg)

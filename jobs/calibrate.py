@@ -13,6 +13,7 @@ from verifier.calibration.publish import publish
 from verifier.calibration.study import GuaranteeSpec, Spec, study
 from verifier.errors import ConfigurationError, LimitError
 from verifier.exits import run_job
+from verifier.pipeline.storage import check_apart
 from verifier.tracking import Tracking
 from verifier.validation import built, refuse_unknown
 
@@ -36,8 +37,9 @@ def main(cfg: DictConfig) -> None:
     config: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     source, spec = specs_of(config)
     refuse_sealed([place for place in (source.run, source.table) if place], config["ledger"])
-    data = read_input(source, needs_texts(spec.calibrator))
+    data = read_input(source, needs_texts(spec.calibrator), config["ledger"])
     found = study(data, spec)
+    check_apart(config["output"]["dir"], [source.run] if source.run else [])
     publish(found, data, config["output"]["dir"], config)
     if failures := found.failures():
         raise LimitError("; ".join(failures))

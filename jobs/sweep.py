@@ -17,6 +17,7 @@ from verifier.pipeline.cluster import ActorPool, Cluster
 from verifier.pipeline.execution import Progress
 from verifier.pipeline.missing import MissingPlan, score_missing
 from verifier.pipeline.run import Checkpointing
+from verifier.pipeline.storage import check_apart
 from verifier.scorers.base import identify
 from verifier.sweep.job import ScoreMissing, SweepSpec, sweep
 from verifier.sweep.publish import publish_sweep
@@ -61,6 +62,7 @@ def main(cfg: DictConfig) -> None:
     job = HydraConfig.get()
     if job.mode is RunMode.MULTIRUN:  # a folder for each of its jobs
         config["output"]["dir"] += f"/{job.job.num}"
+    check_apart(config["output"]["dir"], [spec.runs] if isinstance(spec.runs, str) else spec.runs)
     with shown_progress() as progress:
         found = sweep(spec, progress, missing_scorer(config, progress) if spec.score_missing else None)
     publish_sweep(found, config["output"]["dir"], config)

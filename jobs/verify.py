@@ -15,6 +15,7 @@ from verifier.pipeline.cluster import ActorPool, Cluster
 from verifier.pipeline.dry import estimate
 from verifier.pipeline.members import members_of
 from verifier.pipeline.run import Checkpointing, Dry, InputLimits, Output, RunPlan, check_limits, execute
+from verifier.pipeline.scale import projections
 from verifier.pipeline.sources import InputSpec
 from verifier.publish import publish, write_answers
 from verifier.scorers.base import check_form, identify
@@ -75,7 +76,8 @@ def main(cfg: DictConfig) -> None:
     if cfg.run.dry:
         with shown_progress() as progress:
             planned = estimate(plan, progress)
-        show_estimate(planned)
+        per_claim = planned.pairs / max(planned.claims, 1)
+        show_estimate(planned, projections(per_claim, cfg.run.pairs_per_second, plan.max_rows_lost))
         return
     with LiveRun(plan.config["tracking"], plan.output_dir) as live:
         with shown_progress() as progress:

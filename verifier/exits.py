@@ -60,6 +60,11 @@ def _told(error: Exception) -> tuple[Exit, str]:
         return Exit.BAD_CONFIGURATION, _one_line(root)
     if type(error).__module__.startswith(_CONFIGURATION_LIBRARIES) or _GROUP_WITHOUT_NAME in str(error):
         return Exit.BAD_CONFIGURATION, _hydra_sentence(str(error))
+    if type(root).__name__ == "OutOfMemoryError":  # Ray's, which says it in a page
+        return Exit.FAILED_MIDWAY, (
+            "failed midway: a node ran out of memory and Ray ended a worker: lower actors.max_size or"
+            f" checkpoint.max_rows_lost, or use larger nodes: {_RESUMES}"
+        )
     if type(root).__module__.startswith("ray.") and (raised := _last_line(root)):
         # an actor that could not be built: Ray gives the text of what was raised there, not the exception
         name, _, sentence = raised.partition(": ")
@@ -94,7 +99,10 @@ def _one_line(error: BaseException) -> str:
 def _hydra_sentence(message: str) -> str:
     """What Hydra says in several lines, in one."""
     if field := re.match(r"Could not override '([^']*)'", message):
-        return f"{field[1]} is no field of the configuration: --cfg job shows those that there are"
+        return (
+            f"{field[1]} is no field of the configuration: --cfg job shows those that there are;"
+            " one that is added to an empty group has a + in front"
+        )
     if choice := re.search(
         r"Could not find '(\S+)/(\S+)'\s+Available options in '\S+':\s+(.*?)\n\s*\n?Config", message, re.S
     ):
@@ -103,7 +111,10 @@ def _hydra_sentence(message: str) -> str:
     if missing := re.search(r"Missing mandatory value: \S+\s+full_key: (\S+)", message):
         return f"{missing[1]} is not set: give {missing[1]}=…"
     if override := re.match(r"LexerNoViableAltException: (.*)", message):
-        return f"the override {override[1]} cannot be read: write group=option or group.field=value"
+        return (
+            f"the override {override[1]} cannot be read: write group=option or group.field=value, and a value with"
+            " = < > or a comma in two quotes, as in '+sweep.constraints.precision=\">=0.9\"'"
+        )
     if _GROUP_WITHOUT_NAME in message:
         return "a group such as scorer= takes the name of one of its options: --help lists them"
     if key := re.match(r"Key '([^']*)' is not in struct", message):

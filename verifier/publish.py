@@ -29,7 +29,7 @@ def publish(run_dir: str, run: Mapping[str, Any], live: LiveRun) -> None:
     """Write the report and track the run, once; print the verdicts and the locations."""
     metrics = run_metrics(run_dir)
     published = published_run(run_dir, run, live, write_report, metrics.flat() if metrics else {})
-    show_verdicts(run["counts"], metrics)
+    show_verdicts(run["counts"], run["input"]["rejects_by_code"], metrics)
     show_locations(run_dir, run, published)
 
 

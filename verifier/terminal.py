@@ -1,7 +1,7 @@
 """What a job shows while it works and when it is done."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from verifier.metrics import STATUSES, Metrics
 from verifier.pipeline.dry import Estimate
+from verifier.pipeline.scale import Projection
 
 _LABEL = 60  # characters of a label
 LABELS_SHOWN = 40
@@ -78,7 +79,7 @@ def _left(done: int, remaining: int, since: float) -> str:
     return f", about {minutes}:{seconds:02d} left"
 
 
-def show_verdicts(counts: Mapping[str, Any], metrics: Metrics | None) -> None:
+def show_verdicts(counts: Mapping[str, Any], rejects_by_code: Mapping[str, int], metrics: Metrics | None) -> None:
     """Print the verdict table and, where labels exist, the confusion matrix and the figures."""
     table = Table(title="Verdicts", title_justify="left")
     table.add_column("status")
@@ -90,13 +91,34 @@ def show_verdicts(counts: Mapping[str, Any], metrics: Metrics | None) -> None:
     table.add_row("all", f"{counts['claims']:,}", "", style="bold")
     console.print(table)
     if counts["rejects"]:
-        console.print(f"{counts['rejects']:,} input rows were rejected, see rejects/ in the run directory")
+        codes = ", ".join(f"{count:,} {code}" for code, count in rejects_by_code.items())
+        console.print(
+            f"{counts['rejects']:,} input rows were rejected ({codes}), see rejects/ in the run directory",
+            soft_wrap=True,
+        )
     if metrics is not None:
         _show_metrics(metrics)
 
 
-def show_estimate(estimate: Estimate) -> None:
-    """Print what a run would do."""
+def show_estimate(estimate: Estimate, scale: Sequence[Projection]) -> None:
+    """Print what a run would do, and what larger ones like it would take."""
+    _show_counts(estimate)
+    table = Table(title="Larger runs of such claims", title_justify="left")
+    names = ("actor hours", "ids of finished rows", "metadata of blocks", "result files", "files under way")
+    for name in ("claims", *names, "what hurts first"):
+        table.add_column(name, justify="left" if name == "what hurts first" else "right")
+    for one in scale:
+        hours = f"{one.actor_hours:,.1f}" if one.actor_hours is not None else "–"
+        sizes = (f"{one.id_gigabytes:,.2f} GB", f"{one.metadata_gigabytes:,.2f} GB")
+        table.add_row(
+            f"{one.claims:.0e}", hours, *sizes, f"{one.files:,.0f}", f"{one.files_under_way:,.0f}", one.bottleneck
+        )
+    console.print(table)
+    if any(one.actor_hours is None for one in scale):
+        console.print("run.pairs_per_second=… as measured (jobs.bench, jobs.gpu_check) gives the hours of one actor")
+
+
+def _show_counts(estimate: Estimate) -> None:
     print_counts = (
         ("claims", estimate.claims),
         ("rejected rows", estimate.rejects),

@@ -18,7 +18,8 @@ def refuse_unknown(values: Iterable[str], known: Iterable[str], group: str) -> N
     names = list(known)
     for field in values:
         if field not in names:
-            where = f"{group}.{field} is no field of {group}" if group else f"{field} is no field of the configuration"
+            name = f"{group}.{field}" if group and " " not in group else field
+            where = f"{name} is no field of {group or 'the configuration'}"
             raise ConfigurationError(f"{where}: known are {', '.join(names)}")
 
 

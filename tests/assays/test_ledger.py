@@ -1,8 +1,11 @@
 """The ledger: a chain that tells when it was touched."""
 
+import fcntl
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Timer
+from typing import Any
 
 import pytest
 
@@ -85,7 +88,66 @@ def test_only_a_line_feed_parts_entries(tmp_path: Path) -> None:
     for name in ("a\u2028b", "c\u0085d", "e\rf"):
         append(path, "unlock", {"registration": name})
     assert [entry.body["registration"] for entry in read_ledger(path)] == ["a\u2028b", "c\u0085d", "e\rf"]
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"\n", b"\r\n"))
+    for look in (read_ledger, lambda path: append(path, "unlock", {"registration": "g"})):
+        with pytest.raises(ConfigurationError, match="at line 1: restore it"):
+            look(path)
+    path.write_bytes(whole)
     with path.open("a") as file:
         file.write("[" * 100_000 + "\n")
     with pytest.raises(ConfigurationError, match="at line 4"):
         read_ledger(path)
+
+
+def test_a_line_that_was_cut_off_is_told_and_deleting_it_repairs_the_file(tmp_path: Path) -> None:
+    path = ledger(tmp_path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    for torn in (lines[2][:20], lines[2][:-1]):
+        path.write_bytes(b"".join([*lines[:2], torn]))
+        with pytest.raises(ConfigurationError, match="line 3: the last line was cut off, and deleting it repairs"):
+            read_ledger(path)
+    path.write_bytes(b"".join(lines[:2]))
+    assert len(read_ledger(path)) == 2
+
+
+def test_a_reader_waits_for_a_writer(tmp_path: Path) -> None:
+    path = ledger(tmp_path, 1)
+    line = path.read_bytes()
+    with path.open("r+b") as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)
+        writer.truncate(20)
+
+        def finish() -> None:
+            writer.write(line)
+            writer.flush()
+            fcntl.flock(writer, fcntl.LOCK_UN)
+
+        timer = Timer(0.2, finish)
+        timer.start()
+        assert len(read_ledger(path)) == 1
+        timer.join()
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "words"),
+    [
+        ("registration", {}, "body.registration of the registration: field required"),
+        ("observation", {"registration": "r"}, "body.identities of the observation"),
+        ("calibration", {"registration": "r", "passed": "yes"}, "body.passed of the calibration"),
+        ("unlock", {"registration": 1}, "body.registration of the unlock"),
+        ("gift", {}, "'gift' is no kind of entry"),
+    ],
+)
+def test_an_entry_that_lacks_what_is_read_of_it(tmp_path: Path, kind: Any, body: dict[str, Any], words: str) -> None:
+    path = tmp_path / "ledger.jsonl"
+    append(path, kind, body)
+    with pytest.raises(ConfigurationError, match=words):
+        read_ledger(path)
+
+
+def test_a_ledger_that_cannot_be_written_to(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path, tmp_path / "file" / "ledger.jsonl"):
+        with pytest.raises(ConfigurationError, match="cannot be written to"):
+            append(path, "unlock", {"registration": "r"})

@@ -17,8 +17,9 @@ from verifier.assays.actions import compare_action
 from verifier.assays.ledger import read_ledger
 from verifier.assays.opening import open_cohort
 from verifier.assays.reproducing import PublishedAssay, reproduce
-from verifier.assays.sealing import SealedCohort, refuse_sealed, refuse_sealed_claims
+from verifier.assays.sealing import SealedCohort, refuse_sealed, refuse_sealed_claims, refuse_sealed_texts
 from verifier.assays.unlocking import record_calibration, unlock
+from verifier.calibration.inputs import Input, read_input
 from verifier.digests import sha256_file
 from verifier.records import Claim
 from verifier.schemas import WORK_SCHEMA, work_row
@@ -63,6 +64,17 @@ def by_a_compressed_copy(place: Place) -> None:
     refuse_sealed(place.folder / "copy.gz", place.ledger)
 
 
+def by_a_copy_in_two_gzip_members(place: Place) -> None:
+    content = place.file.read_bytes()
+    (place.folder / "copy.gz").write_bytes(gzip.compress(content[:100]) + gzip.compress(content[100:]))
+    refuse_sealed(place.folder / "copy.gz", place.ledger)
+
+
+def by_a_compressed_copy_with_a_tail(place: Place) -> None:
+    (place.folder / "copy.gz").write_bytes(gzip.compress(place.file.read_bytes()) + b"no member")
+    refuse_sealed(place.folder / "copy.gz", place.ledger)
+
+
 def by_a_run_on_the_file(place: Place) -> None:
     refuse_sealed(run_dir(place, [{"sha256": sha256_file(place.file)}], []), place.ledger)
 
@@ -93,6 +105,22 @@ def run_dir(place: Place, inputs: list[dict[str, str]], claims: list[Claim]) -> 
 
 def by_claims(place: Place) -> None:
     refuse_sealed_claims(place.claims()[-1:], place.ledger)
+
+
+def by_texts(place: Place) -> None:
+    refuse_sealed_texts([("x", []), *((one.claim, [one.evidence[0].text]) for one in place.claims())], place.ledger)
+
+
+def by_calibrating_on_a_table(place: Place) -> None:
+    rows = [row | {"score": 0.5} for row in fever_rows("red")]
+    read_input(Input(table=str(write_rows(place.folder / "table.jsonl", rows))), ledger=str(place.ledger))
+
+
+def by_calibrating_on_a_table_of_joined_lines(place: Place) -> None:
+    rows = [row | {"score": 0.5, "evidence": "\n".join(row["evidence"])} for row in fever_rows("red")]
+    path = place.folder / "table.parquet"
+    pl.DataFrame(rows).write_parquet(path)
+    read_input(Input(table=str(path)), ledger=str(place.ledger))
 
 
 def by_opening(place: Place) -> None:
@@ -144,11 +172,16 @@ PEEKS: list[Callable[[Place], None]] = [
     by_a_link,
     by_a_copy,
     by_a_compressed_copy,
+    by_a_copy_in_two_gzip_members,
+    by_a_compressed_copy_with_a_tail,
     by_a_run_on_the_file,
     by_a_run_on_the_same_claims,
     by_a_run_that_was_only_prepared,
     by_comparing_a_run,
     by_claims,
+    by_texts,
+    by_calibrating_on_a_table,
+    by_calibrating_on_a_table_of_joined_lines,
     by_opening,
     by_opening_another_format,
     by_running,

@@ -72,7 +72,7 @@ def test_another_cohort_than_expected(tmp_path: Path, fields: dict[str, Any], wo
             "policy.thresold is no field",
         ),
         ({"gates": {"beauty_min": 1}}, "beauty_min is no gate"),
-        ({"gates": {}}, "no gate is set"),
+        ({"gates": {}}, "gates: no gate is set"),
         ({"sealed": True}, "a sealed cohort needs a calibration"),
     ],
 )
@@ -121,3 +121,32 @@ def test_a_registration_that_the_ledger_does_not_take_leaves_no_file(
     with pytest.raises(ConfigurationError, match="was written to meanwhile"):
         registered(tmp_path, "second", form(path))
     assert sorted(found.name for found in tmp_path.glob("second*")) == []
+
+
+def test_a_ledger_that_cannot_be_written_to_leaves_no_registration(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "claims.jsonl", fever_rows("red"))
+    (tmp_path / "ledger.jsonl").symlink_to(tmp_path / "nowhere" / "ledger.jsonl")
+    with pytest.raises(ConfigurationError, match=r"the ledger .* cannot be written to"):
+        register(form(path), tmp_path / "ledger.jsonl", tmp_path / "r.json")
+    assert not list(tmp_path.glob("r.json*"))
+
+
+def test_a_registration_that_cannot_be_written_is_not_registered(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "claims.jsonl", fever_rows("red"))
+    (tmp_path / "r.json.sha256").mkdir()
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        registered(tmp_path, "r", form(path))
+    assert not (tmp_path / "r.json").exists() and read_ledger(tmp_path / "ledger.jsonl") == []
+
+
+def test_a_registration_given_up_while_it_waits_for_the_ledger_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def given_up(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    path = write_rows(tmp_path / "claims.jsonl", fever_rows("red"))
+    monkeypatch.setattr("verifier.assays.registering.append_after", given_up)
+    with pytest.raises(KeyboardInterrupt):
+        registered(tmp_path, "r", form(path))
+    assert not list(tmp_path.glob("r.json*"))

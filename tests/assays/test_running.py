@@ -150,6 +150,22 @@ def test_an_input_beyond_the_limit_ends_the_run_before_any_prediction(tmp_path: 
         run(tmp_path, too_long, never)
 
 
+def test_the_marks_of_a_group_count_as_input(tmp_path: Path) -> None:
+    row = fever_rows("red")[0] | {"evidence": ["One left.", "Two left early.", "Three."]}
+    path = write_rows(tmp_path / "claims.jsonl", [row])
+    words = len(f"[E1] Two left early. [E2] One left. {row['claim']}".split())
+    for maximum, refused in ((words, False), (words - 1, True)):
+        limit = {"unit": "words", "maximum": maximum}
+        registration = registered(
+            tmp_path, f"r{maximum}", form(path, gates={"claims_evaluated_min": 1}, input_limit=limit)
+        )
+        if refused:
+            with pytest.raises(ConfigurationError, match=f"can need {words} words of input"):
+                run(tmp_path, registration, never)
+        else:
+            assert run(tmp_path, registration).exit_status == 0
+
+
 def test_a_limit_in_tokens_needs_a_tokenizer(tmp_path: Path) -> None:
     registration = prepared(tmp_path, input_limit={"unit": "tokens", "maximum": 100})
     with pytest.raises(ConfigurationError, match="only a scorer with a tokenizer"):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.assays.assay_files import EXECUTE, SCORER, cohort, fever_rows, form, registered, write_rows
 from tests.assays.sealed_place import RIGHT, WRONG, Place, calibration, sealing
-from verifier.assays.ledger import of_kind, read_ledger
+from verifier.assays.ledger import append, of_kind, read_ledger
 from verifier.assays.opening import open_cohort
 from verifier.assays.registration import Cohort, read_registration
 from verifier.assays.running import run_assay
@@ -48,6 +48,54 @@ def test_a_superseding_registration_can_open_it_without_reading_it(
     with pytest.raises(SealedCohort):
         place.run()  # the first one's calibration has failed all the same
     assert place.run(second) == 0
+
+
+WEAKER: dict[str, dict[str, float]] = {
+    "a lower bound": {"supported_precision_min": 0.8, "supported_recall_min": 0.6},
+    "a gate less": {"supported_precision_min": 0.9},
+    "another gate": {"claims_evaluated_min": 0},
+}
+
+
+@pytest.mark.parametrize("gates", WEAKER.values(), ids=WEAKER)
+def test_a_failed_calibration_is_not_undone_by_weaker_gates(place: Place, gates: dict[str, float]) -> None:
+    weak = sealing(place.folder, "weak", calibration=calibration(place.folder, gates=gates))
+    record_calibration(place.registration, WRONG, place.ledger)
+    assert record_calibration(weak, RIGHT, place.ledger).passed
+    with pytest.raises(SealedCohort, match="register every gate with a bound at least as strict"):
+        unlock(weak, place.ledger)
+    append(place.ledger, "unlock", {"registration": weak.digest(), "cohort": "sealed"})  # whoever wrote it
+    with pytest.raises(SealedCohort, match="no weaker bound and on the same cohort"):
+        place.run(weak)
+    with pytest.raises(SealedCohort):
+        refuse_sealed(place.file, place.ledger)
+
+
+def test_nor_by_another_calibration_cohort(place: Place) -> None:
+    record_calibration(place.registration, WRONG, place.ledger)
+    easy = write_rows(place.folder / "easy.jsonl", fever_rows("green"))
+    other = sealing(place.folder, "other", calibration=calibration(place.folder, cohort=cohort(easy)))
+    record_calibration(other, {name.replace("blue", "green"): status for name, status in RIGHT.items()}, place.ledger)
+    with pytest.raises(SealedCohort, match="or another calibration cohort"):
+        unlock(other, place.ledger)
+
+
+def test_stricter_gates_open_it_after_a_failure(place: Place) -> None:
+    record_calibration(place.registration, WRONG, place.ledger)
+    gates = {"supported_precision_min": 0.95, "supported_recall_min": 0.6, "false_support_rate_max": 0.1}
+    strict = sealing(place.folder, "strict", calibration=calibration(place.folder, gates=gates))
+    assert record_calibration(strict, RIGHT, place.ledger).passed
+    unlock(strict, place.ledger)
+    assert place.run(strict) == 0
+
+
+def test_what_is_open_stays_open_when_another_calibration_fails_later(place: Place) -> None:
+    weak = sealing(place.folder, "weak", calibration=calibration(place.folder, gates={"supported_recall_min": 0.5}))
+    assert record_calibration(weak, RIGHT, place.ledger).passed
+    unlock(weak, place.ledger)
+    assert not record_calibration(place.registration, WRONG, place.ledger).passed
+    unlock(weak, place.ledger)
+    assert place.run(weak) == 0
 
 
 def test_open_once_unlocked(place: Place) -> None:

@@ -2,7 +2,8 @@
 
 Environment variables, which no run directory belongs to, steer it: ``FREE_DELAY`` seconds a call,
 ``FREE_LOG`` a file that gets ``pid hypothesis`` for every pair asked, ``FREE_FAIL`` a hypothesis that it fails at
-(``FREE_FAIL_HOW``: ``raise``, ``nan``, or ``die``: from then on it answers nothing).
+(``FREE_FAIL_HOW``: ``raise``, ``nan``, or ``die``: from then on it answers nothing),
+``FREE_HUB=down`` lets it fail while it is built.
 """
 
 import hashlib
@@ -22,6 +23,8 @@ class FreeScorer:
 
     def __init__(self, revision: str) -> None:
         self.model, self.revision, self.dead = MODEL, revision, False
+        if os.environ.get("FREE_HUB") == "down":
+            raise OSError("the hub cannot be reached")
         if loaded := os.environ.get("FREE_LOADED"):
             with Path(loaded).open("a") as file:
                 file.write(f"{os.getpid()}\n")

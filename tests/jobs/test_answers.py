@@ -229,6 +229,7 @@ REFUSED = {
     "an index without a name": (("retrieval.index=''",), "retrieval.index is empty"),
     "answers without a path": (("data=answers", "data.path=''"), "set data.path"),
     "a group without a name": (("check=null",), "takes the name of one of its options"),
+    "a ledger that is none": ((*ANSWERS, "ledger=passages.jsonl"), "the ledger passages.jsonl is damaged"),
     "members apart": (("actors.members=separate",), "keeps its models together"),
     "no word fits": (("embedder.max_length=2",), "no word fits"),
     "more passages than a claim can have": ((*ANSWERS, *RECEIPTS, "check.k=1001"), "k is 1001"),

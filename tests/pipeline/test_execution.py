@@ -1,5 +1,6 @@
 """What a job writes of itself: no secret, and the same job is the same one again."""
 
+import doctest
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from tests.pipeline.runs import write
 from verifier.errors import ConfigurationError
+from verifier.pipeline import scale
 from verifier.pipeline.cluster import Cluster
 from verifier.pipeline.execution import Job, execute_job
 from verifier.pipeline.prepare import prepare
@@ -54,3 +56,8 @@ def test_where_the_time_of_reading_went(tmp_path: Path) -> None:
         seconds for name, seconds in run["timings"].items() if name.startswith("prepare_") and name.count("_") > 1
     )
     assert 0 < parts <= run["timings"]["prepare_seconds"]
+
+
+def test_projections_of_the_documented_example() -> None:
+    results = doctest.testmod(scale)
+    assert results.attempted == 2 and results.failed == 0

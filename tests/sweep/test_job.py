@@ -18,11 +18,15 @@ from tests.run_fixture import row_of, write_run
 from tests.search.cases import generate
 from tests.sweep.corpora import ALL, FilledScorer, case_claim, run_of
 from verifier import Claim, VerificationPolicy, verify_claims
+from verifier.calibration.rules import parse_constraints
 from verifier.errors import ConfigurationError
+from verifier.results import results_table
 from verifier.schemas import REJECT_SCHEMA, WORK_SCHEMA, work_row
 from verifier.sweep.decisions import OUTCOMES
 from verifier.sweep.job import sweep
 from verifier.sweep.publish import publish_sweep
+from verifier.sweep.runs import open_runs
+from verifier.sweep.settings import grid_axes
 
 POLICY = VerificationPolicy()
 
@@ -161,3 +165,67 @@ def test_evidence_that_the_run_rejected_unread_is_not_swept(tmp_path: Path) -> N
     assert (
         len(sweep(spec_of({**config, "sweep": {**config["sweep"], "grid": {"max_evidence": [3]}}}), heard).table) == 1
     )
+
+
+def test_runs_that_are_damaged_or_do_not_belong_together_are_refused(tmp_path: Path) -> None:
+    claims = labelled_claims(12, seed=47)
+    counts = {"claims": 12}
+
+    def refused(said: str, *runs: str) -> None:
+        with pytest.raises(ConfigurationError, match=said):
+            open_runs(runs)
+
+    def run_of_twelve(name: str, **changes: Any) -> str:
+        run = finished_run(tmp_path / name, claims)
+        content = json.loads((tmp_path / name / "run.json").read_text()) | {"counts": counts} | changes
+        (tmp_path / name / "run.json").write_text(json.dumps(content))
+        return run
+
+    run = run_of_twelve("a")
+    assert open_runs([run]).dirs == (run,)
+    refused("more than once", run, f"{run}/")
+    refused("more than once", run, Path(run).as_uri())
+    other = finished_run(tmp_path / "b", claims, scorer_settings={"too_long": "truncate"})
+    refused("another scorer.*too_long was None, now it is truncate", run, other)
+    half = run_of_twelve("c")
+    next((tmp_path / "c/results").glob("*.parquet")).unlink()
+    refused("c/results has 6 of the 12 claims", half)
+    gone = run_of_twelve("d")
+    next((tmp_path / "d/work").glob("*.parquet")).unlink()
+    refused("d/work has 0 of the 12 claims", gone)
+    for number, broken in enumerate(
+        (
+            {"identity": {"method": [], "policy": {}}},
+            {"identity": {"method": "groups", "policy": {}}},
+            {"model": None},
+            {"input": "x"},
+            {"input": {"inputs": None}},
+        )
+    ):
+        refused("damaged|no finished run", run_of_twelve(f"e{number}", **broken))
+
+
+def test_a_claim_that_the_scorer_rejected_stays_rejected_and_costs_no_setting(tmp_path: Path) -> None:
+    claims = labelled_claims(20, seed=48)
+    run = finished_run(tmp_path / "a", claims, ALL)
+    path = next((tmp_path / "a/results").glob("0.parquet"))
+    rows = pq.read_table(path).to_pylist()
+    place = next(n for n, row in enumerate(rows) if row["pairs"])
+    rows[place] |= {"outcome": "rejected", "status": None, "record": None, "pairs": [], "error_code": "pair_too_long"}
+    pq.write_table(results_table(rows), path)
+    config = config_of(f"sweep.runs={run}", "+sweep.grid.entailment_threshold=[0.6,0.8,0.8]", "tracking=none")
+    table = sweep(spec_of(config), heard).table
+    assert table["complete"].to_list() == [True, True] and table["n_rejected"].to_list() == [1, 1]
+
+
+def test_bounds_without_a_sign_and_grids_without_an_end() -> None:
+    spec = spec_of(config_of("sweep.runs=x", "sweep.constraints={precision: 0.9, false_support_rate: 0.1}"))
+    assert [str(one) for one in parse_constraints(spec.constraints or {})] == [
+        "precision >= 0.90",
+        "false-support rate <= 0.10",
+    ]
+    for text in ("0:1:0.0000001", "0.5:1e30:1", "0.5:inf:1", "-inf:1:0.1", "nan:1:1"):
+        with pytest.raises(ConfigurationError, match=r"sweep\.grid\.entailment_threshold is"):
+            grid_axes({"entailment_threshold": text})
+    with pytest.raises(ConfigurationError, match="the grid has 250,500 settings"):
+        grid_axes({"entailment_threshold": "0.5:1:0.001", "contradiction_threshold": "0.501:1:0.001"})

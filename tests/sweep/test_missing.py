@@ -94,8 +94,8 @@ def wanted(method: Any, settings: Sequence[Setting], claims: Sequence[Claim], sc
 
 
 def table_of(method: Any, claims: Sequence[Claim], settings: Sequence[Setting], dirs: Sequence[Path]) -> RunTable:
-    runs = Runs([str(folder) for folder in dirs], method.name, {}, [], {}, [], [])
-    return RunTable(runs, claims, settings)
+    run, *further = (str(folder) for folder in dirs)
+    return RunTable(Runs([run], method.name, {}, [], {}, [], []), claims, settings, further)
 
 
 def filled(

@@ -52,7 +52,7 @@ def test_aggregation_is_swept_beside_the_policy_of_support() -> None:
     grid = {"aggregation": ["min", None], "threshold": [0.5]}
     found = settings(GroundingPolicy, SUPPORT, grid, [], choices=True)
     assert [one.choices for one in found] == [{"aggregation": "min"}, {"aggregation": None}]
-    with pytest.raises(ConfigurationError, match="aggregation is no field of sweep"):
+    with pytest.raises(ConfigurationError, match=r"aggregation is no field of sweep\.grid"):
         settings(VerificationPolicy, BASE, grid, [], choices=False)
 
 

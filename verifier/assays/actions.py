@@ -75,7 +75,7 @@ def reproduce_action(assay: Mapping[str, Any] | None, ledger: str, output: str, 
         console.print("the records (first) beside the same scores decided under schema 3 (second):")
         console.print(comparison_table(found.under_schema_3))
     equal = len(found.lines) - len(found.differences)
-    console.print(f"{equal} of {len(found.lines)} figures are equal")
+    console.print(f"{equal} of {len(found.lines)} figures are equal, those of single cases among them")
     figures = {**flat_metrics(found.cases, found.gates), "figures/differing": len(found.differences)}
     where = track(found.name, found.decided_by, figures, written)
     console.print(f"reproduction {written}\nMLflow {where}", soft_wrap=True)
@@ -89,12 +89,16 @@ def compare_action(first: str, second: str, tolerance: float, ledger: str, outpu
     """Compare two results or runs."""
     found = compare(_cases(first, ledger), _cases(second, ledger), tolerance)
     written = _written(output, "comparison.json", found.to_dict())
-    console.print(comparison_table(found))
+    if found.statuses or found.undecided or found.scores or found.only_first or found.only_second:
+        console.print(comparison_table(found))
+    absent = sum(None in (score.first, score.second) for score in found.scores)
     console.print(
         f"{found.same} claims decided alike, {len(found.statuses)} differently, {len(found.undecided)} not by both;"
-        f" {len(found.only_first) + len(found.only_second)} in one alone; {len(found.scores)} raw scores differ"
+        f" {len(found.only_first) + len(found.only_second)} in one alone; "
+        f" {len(found.scores) - absent} raw scores differ, {absent} stand on one side alone",
+        soft_wrap=True,
     )
-    console.print(f"comparison {written}", soft_wrap=True)
+    console.print(f"comparison {written}, which has every difference", soft_wrap=True)
 
 
 def unlock_action(

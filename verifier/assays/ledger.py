@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, BinaryIO
 
+from verifier.assays.events import Kind, lacking
 from verifier.digests import canonical_json, sha256_text
 from verifier.errors import ConfigurationError
 
-Kind = Literal["registration", "observation", "calibration", "unlock"]
 _FIELDS = ("number", "at", "kind", "previous", "body")
 
 
@@ -49,13 +49,13 @@ def now() -> str:
 def read_ledger(path: Path) -> list[Entry]:
     """The entries, none where there is no file; ConfigurationError where the chain is broken or a line is damaged."""
     try:
-        with path.open(encoding="utf-8", newline="\n") as file:  # no other line end parts entries
-            lines = file.readlines()
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)  # a writer at work is waited for: no line is seen half
+            return _entries(file, path)
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"the ledger {path} cannot be read: {error}") from error
-    return _checked(lines, path)
 
 
 def append(path: Path, kind: Kind, body: Mapping[str, Any]) -> Entry:
@@ -69,23 +69,26 @@ def append_after(
     """Write several events together, all or none.
 
     ``seen`` are the entries that the writer has decided by: ConfigurationError where there are others by now (None:
-    it does not matter).
+    it does not matter), and where the file cannot be written to.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        entries = _checked(file.readlines(), path)
-        if seen is not None and len(entries) != len(seen):
-            raise ConfigurationError(f"the ledger {path} was written to meanwhile: run the same command again")
-        written: list[Entry] = []
-        for kind, body in events:
-            previous = [*entries, *written][-1:]
-            head = previous[0].sha256 if previous else None
-            written.append(Entry(len(entries) + len(written), now(), kind, head, json.loads(canonical_json(body))))
-        file.write("".join(entry.line() for entry in written))
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            entries = _entries(file, path)
+            if seen is not None and len(entries) != len(seen):
+                raise ConfigurationError(f"the ledger {path} was written to meanwhile: run the same command again")
+            written: list[Entry] = []
+            for kind, body in events:
+                previous = [*entries, *written][-1:]
+                head = previous[0].sha256 if previous else None
+                written.append(Entry(len(entries) + len(written), now(), kind, head, json.loads(canonical_json(body))))
+            file.write("".join(entry.line() for entry in written).encode())
+            file.flush()
+            os.fsync(file.fileno())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"the ledger {path} cannot be written to: {error}") from error
     return written
 
 
@@ -99,16 +102,26 @@ def of_kind(entries: Iterable[Entry], kind: Kind, registration: str | None = Non
     return [entry for entry in entries if entry.kind == kind and registration in (None, entry.body["registration"])]
 
 
-def _checked(lines: Sequence[str], path: Path) -> list[Entry]:
+def _entries(file: BinaryIO, path: Path) -> list[Entry]:
     entries: list[Entry] = []
-    for number, line in enumerate(lines):
-        try:
-            fields = json.loads(line)
-            entry = Entry(*(fields[name] for name in _FIELDS))
-            whole = entry.line() == line and entry.kind in get_args(Kind)
-        except (ValueError, TypeError, KeyError, RecursionError):
-            whole = False
-        if not whole or (entry.number, entry.previous) != (number, head_of(entries)):
-            raise ConfigurationError(f"the ledger {path} is damaged or was edited at line {number + 1}: restore it")
+    for number, line in enumerate(file):  # only a line feed parts entries
+        damaged = f"the ledger {path} is damaged or was edited at line {number + 1}"
+        if not line.endswith(b"\n"):
+            raise ConfigurationError(f"{damaged}: the last line was cut off, and deleting it repairs the file")
+        entry = _entry(line.decode())
+        if entry is None or (entry.number, entry.previous) != (number, head_of(entries)):
+            raise ConfigurationError(f"{damaged}: restore it")
+        if problem := lacking(entry.kind, entry.body):
+            raise ConfigurationError(f"{damaged}: {problem}; restore it")
         entries.append(entry)
     return entries
+
+
+def _entry(line: str) -> Entry | None:
+    """The entry that a line is the text of, None where it is none."""
+    try:
+        fields = json.loads(line)
+        entry = Entry(*(fields[name] for name in _FIELDS))
+        return entry if entry.line() == line else None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None

@@ -6,6 +6,7 @@ from typing import Any
 from verifier.assays.registration import InputLimit
 from verifier.errors import ConfigurationError
 from verifier.records import Claim
+from verifier.search.premises import premise
 
 _COUNTS: dict[str, Callable[[str], int]] = {"characters": len, "words": lambda text: len(text.split())}
 
@@ -19,18 +20,18 @@ def check_inputs(
 ) -> None:
     """Raise ConfigurationError for a claim whose longest possible input is beyond the limit.
 
-    That is the claim, a line end, and the longest passages that the policy may put together, joined by line ends:
-    ``max_group_size`` of them where the method searches groups, one where it reads each passage alone, else all.
+    That is the claim, a line end, and the longest passages that the policy may put together: where the method searches
+    groups the premise of ``max_group_size`` of them, one where it reads each passage alone, else all, joined by line
+    ends.
     """
     if limit is None:
         return
     count = _COUNTS.get(limit.unit, count_tokens)
     if count is None:
         raise ConfigurationError("the input limit is in tokens: only a scorer with a tokenizer can be held to it")
-    together = _together(method, policy)
     for claim in claims:
-        passages = sorted((item.text for item in claim.evidence), key=count, reverse=True)[:together]
-        size = count("\n".join([*passages, claim.claim]))
+        texts = sorted((item.text for item in claim.evidence), key=count, reverse=True)
+        size = count(f"{_longest(texts, method, policy)}\n{claim.claim}" if texts else claim.claim)
         if size > limit.maximum:
             raise ConfigurationError(
                 f"the claim {claim.claim_id!r} can need {size} {limit.unit} of input and {limit.maximum} are"
@@ -38,8 +39,8 @@ def check_inputs(
             )
 
 
-def _together(method: str, policy: Any) -> int | None:
-    """How many passages are read together at the most, None for all."""
+def _longest(texts: Sequence[str], method: str, policy: Any) -> str:
+    """The longest premise of these passages, which come longest first."""
     if method == "groups" or (method == "grounding" and policy.premise == "groups"):
-        return int(policy.max_group_size)
-    return None if method == "grounding" and policy.premise != "each" else 1
+        return premise(texts[: min(policy.max_group_size, policy.group_candidate_limit)])
+    return "\n".join(texts) if method == "grounding" and policy.premise != "each" else texts[0]

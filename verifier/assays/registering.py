@@ -107,9 +107,9 @@ def register(form: AssayForm, ledger: Path, path: Path) -> tuple[Registration, s
     unlock: a further registration on the same sealed cohort takes both from the first.
 
     Raises:
-        ConfigurationError: a file is not the expected one, the cohort has another shape, or a cohort that is to be
-            sealed was observed or shares claims with its calibration. SealedCohort where the cohort is under a seal
-            and this registration is not to be.
+        ConfigurationError: a file is not the expected one, the cohort has another shape, a cohort that is to be
+            sealed was observed or shares claims with its calibration, or the registration or the ledger cannot be
+            written. SealedCohort where the cohort is under a seal and this registration is not to be.
     """
     entries = read_ledger(ledger)
     cohort, identities = resolve(form.cohort, entries, form.sealed)
@@ -127,7 +127,7 @@ def register(form: AssayForm, ledger: Path, path: Path) -> tuple[Registration, s
     }
     try:
         append_after(ledger, entries, [("registration", body)])
-    except ConfigurationError:
+    except BaseException:
         remove_registration(path)  # what the ledger does not have was not registered
         raise
     return registration, digest
@@ -206,7 +206,7 @@ def _registered_before(form: CohortForm, files: Mapping[str, CohortFile], entrie
     digests = {role: file.sha256 for role, file in files.items()}
     for entry in of_kind(entries, "registration"):
         cohort = entry.body["cohort"]
-        same = (cohort["form"], cohort["options"], cohort["sampler"]) == (form.form, form.options, sampler)
+        same = [cohort.get(name) for name in ("form", "options", "sampler")] == [form.form, form.options, sampler]
         if entry.body["sealed"] and same and digests == {role: f["sha256"] for role, f in cohort["files"].items()}:
             return entry
     return None

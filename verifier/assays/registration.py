@@ -1,6 +1,7 @@
 """A registration: everything that an assay depends on, written down with its digest before anything is scored."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -86,6 +87,11 @@ class Cohort(Part):
         """sha256 of what it is, wherever its files lie."""
         content = self.model_dump(mode="json") | {"files": self.digests()}
         return sha256_json(content)
+
+    def content_digest(self) -> str:
+        """sha256 of what says which claims it has, with which labels; names and samplers do not count."""
+        names = sorted(self.selected) if self.selected is not None else None
+        return sha256_json({"form": self.form, "files": self.digests(), "options": self.options, "selected": names})
 
     def digests(self) -> dict[str, str]:
         """The sha256 of each file, by role."""
@@ -188,16 +194,21 @@ class Registration(Part):
 def write_registration(registration: Registration, path: Path) -> str:
     """Write a registration, and beside it its sha256 in the form of sha256sum; return the sha256.
 
-    Raises ConfigurationError where the file is there already, because a registration is never rewritten.
+    Raises ConfigurationError where it cannot be written, and where the file is there already, because a registration
+    is never rewritten.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    digest = registration.digest()
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(registration.text())
+        _digest_file(path).write_text(f"{digest}  {path.name}\n", encoding="utf-8")
     except FileExistsError as error:
         raise ConfigurationError(f"{path} is there already: a registration is never rewritten, use another") from error
-    digest = registration.digest()
-    _digest_file(path).write_text(f"{digest}  {path.name}\n", encoding="utf-8")
+    except OSError as error:
+        with suppress(OSError):
+            path.unlink()  # without its digest it is not written
+        raise ConfigurationError(f"the registration {path} cannot be written: {error}") from error
     return digest
 
 
@@ -230,4 +241,5 @@ def first_problem(error: pydantic.ValidationError) -> str:
     """The first problem of a validation, in one line."""
     first: Mapping[str, Any] = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg']}" if where else str(first["msg"])
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return f"{where}: {message}" if where else message

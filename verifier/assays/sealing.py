@@ -8,8 +8,8 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,6 +18,7 @@ from pyarrow.fs import FileType
 from verifier.assays.cohorts.identity import identity_of, identity_of_texts
 from verifier.assays.ledger import Entry, of_kind, read_ledger
 from verifier.assays.registration import Cohort
+from verifier.assays.seals import Seal, closed_seals
 from verifier.errors import ConfigurationError
 from verifier.pipeline.storage import list_files, open_filesystem, read_text
 from verifier.records import Claim
@@ -26,37 +27,12 @@ from verifier.schemas import WORK_SCHEMA
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 _CHUNK = 1 << 20
+_GZIP = b"\x1f\x8b"
+_SHOWN = 60  # characters of a claim in a sentence
 
 
 class SealedCohort(ConfigurationError):
     """Something was asked for that would look at a sealed cohort."""
-
-
-@dataclass(frozen=True)
-class Seal:
-    """A closed seal.
-
-    Attributes:
-        name: the cohort's.
-        registration: sha256 of the registration that closed it.
-        files: sha256 of its files.
-        identities: of its claims.
-        selected: ids of its claims, where it was drawn from a file; empty for all of a file.
-    """
-
-    name: str
-    registration: str
-    files: frozenset[str]
-    identities: frozenset[str]
-    selected: frozenset[str]
-
-
-def closed_seals(entries: Sequence[Entry]) -> list[Seal]:
-    """The seals of a ledger that no unlock has opened; an unlock opens its claims for every registration on them."""
-    sealed = [_seal(entry) for entry in of_kind(entries, "registration") if entry.body["sealed"]]
-    unlocked = {entry.body["registration"] for entry in of_kind(entries, "unlock")}
-    opened = {name for seal in sealed if seal.registration in unlocked for name in seal.identities}
-    return [seal for seal in sealed if not seal.identities <= opened]
 
 
 def refuse_sealed(paths_or_digests: str | Path | Iterable[str | Path], ledger: str | Path) -> None:
@@ -85,10 +61,17 @@ def refuse_identities(claims: Iterable[Claim], entries: Sequence[Entry]) -> None
     """Like ``refuse_sealed_claims``, of a ledger that was read."""
     seals = closed_seals(entries)
     for claim in claims if seals else ():
-        identity = identity_of(claim)
-        for seal in seals:
-            if identity in seal.identities:
-                raise SealedCohort(_sentence(seal, f"the claim {claim.claim_id!r}"))
+        _refuse_identity(identity_of(claim), f"the claim {claim.claim_id!r}", seals)
+
+
+def refuse_sealed_texts(pairs: Iterable[tuple[str, Sequence[str]]], ledger: str | Path) -> None:
+    """Raise SealedCohort where any pair of a claim's text and its passages' texts is a claim under a closed seal.
+
+    Pairs are not looked at where no seal is closed.
+    """
+    seals = closed_seals(read_ledger(Path(ledger)))
+    for claim, passages in pairs if seals else ():
+        _refuse_identity(identity_of_texts(claim, passages), f"the claim {claim[:_SHOWN]!r}", seals)
 
 
 def refuse_cohort(cohort: Cohort, entries: Sequence[Entry]) -> None:
@@ -116,18 +99,21 @@ def observed_identities(entries: Sequence[Entry]) -> dict[str, str]:
     return observed
 
 
-def _seal(entry: Entry) -> Seal:
-    body = entry.body
-    files = frozenset(file["sha256"] for file in body["cohort"]["files"].values())
-    selected = frozenset(body["cohort"]["selected"] or ())
-    return Seal(body["cohort"]["name"], body["registration"], files, frozenset(body["identities"]), selected)
+def _refuse_identity(identity: str, item: str, seals: Sequence[Seal]) -> None:
+    for seal in seals:
+        if identity in seal.identities:
+            raise SealedCohort(_sentence(seal, item))
 
 
 def _sentence(seal: Seal, item: str) -> str:
-    return (
-        f"{item} belongs to the sealed cohort {seal.name}: it is neither read nor scored before the calibration of the"
-        f" registration {seal.registration[:12]} has passed and its unlock is recorded"
-    )
+    short = seal.registration[:12]
+    sealed = f"{item} belongs to the sealed cohort {seal.name}: it is neither read nor scored before"
+    if seal.failed:
+        return (
+            f"{sealed} another registration is unlocked whose calibration has every gate of {short}, which failed, with"
+            " no weaker bound and on the same cohort"
+        )
+    return f"{sealed} the calibration of the registration {short} has passed and its unlock is recorded"
 
 
 def _digests(item: str) -> tuple[set[str], set[str]]:
@@ -163,11 +149,29 @@ def _identities_of_run(run_dir: str) -> Iterator[str]:
 def _content_digests(stream: BinaryIO) -> set[str]:
     """The sha256 of a file's bytes and, where they are gzip, of what they hold."""
     stored, held = hashlib.sha256(), hashlib.sha256()
-    unzip = zlib.decompressobj(wbits=31)
-    zipped = None
-    while chunk := stream.read(_CHUNK):
+    chunk = stream.read(_CHUNK)
+    unzip = _unzipping() if chunk.startswith(_GZIP) else None
+    while chunk:
         stored.update(chunk)
-        zipped = chunk.startswith(b"\x1f\x8b") if zipped is None else zipped
-        if zipped:
-            held.update(unzip.decompress(chunk))
-    return {stored.hexdigest(), held.hexdigest()} if zipped else {stored.hexdigest()}
+        if unzip is not None:
+            held.update(unzip(chunk))
+        chunk = stream.read(_CHUNK)
+    return {stored.hexdigest()} if unzip is None else {stored.hexdigest(), held.hexdigest()}
+
+
+def _unzipping() -> Callable[[bytes], bytes]:
+    """Takes gzip chunk by chunk and gives what it holds, of all its members; from a damaged place on nothing."""
+    member = zlib.decompressobj(wbits=31)
+
+    def unzip(chunk: bytes) -> bytes:
+        nonlocal member
+        held = []
+        with suppress(zlib.error):
+            while chunk:
+                if member.eof:
+                    member = zlib.decompressobj(wbits=31)
+                held.append(member.decompress(chunk))
+                chunk = member.unused_data
+        return b"".join(held)
+
+    return unzip

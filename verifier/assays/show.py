@@ -10,6 +10,7 @@ from verifier.assays.compare import Comparison
 from verifier.assays.gates import GateTable
 from verifier.assays.reproducing import Line, Reproduction
 
+ROWS_SHOWN = 20
 _DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
 _VERDICT = {True: Text("passed", style="green"), False: Text("failed", style="bold red")}
 _EQUAL = {True: Text("equal", style="green"), False: Text("differs", style="bold red")}
@@ -24,28 +25,31 @@ def gates_table(gates: GateTable) -> Table:
 
 
 def lines_table(reproduction: Reproduction) -> Table:
-    """One row a published figure: its name, published, ours, equal and within what tolerance."""
+    """A row for each figure of the whole and each that differs: published, ours, equal and within what tolerance."""
     table = _table("figure", "published", "ours", "", "tolerance")
-    for line in reproduction.lines:
+    for line in (line for line in reproduction.lines if not line.equal or not line.name.startswith("cases/")):
         tolerance = "exact" if line.tolerance is None else _plain(line.tolerance)
         table.add_row(line.name, _plain(line.published), _plain(line.ours), _EQUAL[line.equal], tolerance)
     return table
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """One row a difference: of a status, of a claim that one has not decided, of a raw score, of a missing claim."""
+    """One row a difference: of a status, of a claim that one has not decided, of a raw score, of a missing claim.
+
+    Of scores and of missing claims the first ``ROWS_SHOWN`` each.
+    """
     table = _table("claim", "what", "first", "second", "note")
     for change in comparison.statuses:
         table.add_row(change.case_id, "status", change.first, change.second, f"expected {change.expected or 'unknown'}")
     for open_case in comparison.undecided:
         first, second = (status or "not decided" for status in (open_case.first, open_case.second))
         table.add_row(open_case.case_id, "status", first, second, _DIGEST.sub(_shortened, open_case.reason))
-    for score in comparison.scores:
+    for score in comparison.scores[:ROWS_SHOWN]:
         what = f"{score.value} of {score.kind} {' '.join(score.references)}"
         table.add_row(score.case_id, what, _plain(score.first), _plain(score.second), "")
-    for name in comparison.only_first:
+    for name in comparison.only_first[:ROWS_SHOWN]:
         table.add_row(name, "claim", "present", "absent", "")
-    for name in comparison.only_second:
+    for name in comparison.only_second[:ROWS_SHOWN]:
         table.add_row(name, "claim", "absent", "present", "")
     return table
 

@@ -12,6 +12,7 @@ from verifier.assays.methods import built_policy
 from verifier.assays.opening import open_cohort
 from verifier.assays.registration import Calibration, Registration
 from verifier.assays.sealing import SealedCohort
+from verifier.assays.seals import kept_closed
 from verifier.digests import sha256_json
 from verifier.errors import ConfigurationError
 from verifier.records import Claim, Status
@@ -27,7 +28,8 @@ def record_calibration(
     """Judge a calibration by the registered gates and record whether it passed; it happens once.
 
     The labels are those of the registered calibration cohort, so that what is handed in are decisions and no figures.
-    A registration whose calibration has failed never opens its cohort: another one has to be registered.
+    A registration whose calibration has failed never opens its cohort: another one has to be registered, with the
+    same calibration cohort and every gate, none of them weaker (see ``verifier.assays.seals``).
 
     Args:
         registration: of the sealed cohort.
@@ -59,6 +61,7 @@ def record_calibration(
         "passed": table.passed,
         "gates": table.model_dump(mode="json"),
         "chosen": chosen,
+        "cohort_sha256": calibration.cohort.content_digest(),
         "statuses_sha256": sha256_json(dict(statuses)),
     }
     seen = {"registration": digest, "cohort": calibration.cohort.name, "identities": [identity_of(c) for c in claims]}
@@ -67,7 +70,11 @@ def record_calibration(
 
 
 def unlock(registration: Registration, ledger: Path) -> None:
-    """Record that a sealed cohort is open; SealedCohort unless the registration's calibration has passed."""
+    """Record that a sealed cohort is open.
+
+    Raises SealedCohort unless the registration's calibration has passed, and where the calibration of another one on
+    the same claims has failed by gates that this one lacks, holds with weaker bounds or on another cohort.
+    """
     entries = read_ledger(ledger)
     _calibration(registration, entries)
     digest = registration.digest()
@@ -82,6 +89,12 @@ def unlock(registration: Registration, ledger: Path) -> None:
         raise SealedCohort(
             f"the cohort {registration.cohort.name} stays sealed: the calibration of the registration {digest[:12]}"
             f" has failed ({', '.join(failed)})"
+        )
+    for seal in kept_closed(digest, entries):
+        raise SealedCohort(
+            f"the cohort {registration.cohort.name} stays sealed: the calibration of the registration"
+            f" {seal.registration[:12]} on the same claims has failed, and this one lacks some of its gates, has weaker"
+            " bounds or another calibration cohort: register every gate with a bound at least as strict"
         )
     if not of_kind(entries, "unlock", digest):
         append_after(ledger, entries, [("unlock", {"registration": digest, "cohort": registration.cohort.name})])

@@ -1,7 +1,7 @@
 """What is calibrated: scored claims with labels, from a finished run or from a plain table."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from verifier.assays.sealing import refuse_sealed_texts
 from verifier.calibration.selection import Bools, Comparison, Floats
 from verifier.digests import sha256_file
 from verifier.errors import ConfigurationError
@@ -24,6 +25,15 @@ _GROUPS_NOTE = (
     "the score is the best entailment that the guards of the run's own policy let count; a policy takes thresholds"
     " from 0.5 on"
 )
+_COMPRESSED = {
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x78\x01": "zlib",
+    b"\x78\x5e": "zlib",
+    b"\x78\x9c": "zlib",
+    b"\x78\xda": "zlib",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+}
 _NAMES = ("score", "label", "group", "domain", "claim", "evidence")
 
 
@@ -74,14 +84,17 @@ class Labelled:
     notes: list[str]
 
 
-def read_input(spec: Input, texts: bool = False) -> Labelled:
-    """Read the run or the table that ``spec`` names, with texts if asked; ConfigurationError says what is wrong."""
+def read_input(spec: Input, texts: bool = False, ledger: str | None = None) -> Labelled:
+    """Read the run or the table that ``spec`` names, with texts if asked; ConfigurationError says what is wrong.
+
+    SealedCohort where a table has the claim and evidence texts of what ``ledger`` says is sealed (None: not checked).
+    """
     if (spec.run is None) == (spec.table is None):
         raise ConfigurationError("give one of input.run, a finished run, and input.table, a parquet or JSONL file")
     if spec.run is not None:
         frame, comparison, source, notes = _of_run(spec.run, texts)
     else:
-        frame, comparison, source, notes = _of_table(str(spec.table), spec.columns)
+        frame, comparison, source, notes = _of_table(str(spec.table), spec.columns, ledger)
     if texts and not {"claim", "evidence"} <= set(frame.columns):
         raise ConfigurationError("the stack reads texts: give a table with the columns claim and evidence, or a run")
     return _labelled(frame, spec.positive, texts, comparison, source, notes)
@@ -125,9 +138,15 @@ def _run_texts(run_dir: str) -> pl.DataFrame:
     return pl.scan_parquet(files, glob=False).select("row_id", "claim", evidence=joined).collect()
 
 
-def _of_table(path: str, columns: Columns) -> tuple[pl.DataFrame, Comparison, dict[str, Any], list[str]]:
+def _of_table(
+    path: str, columns: Columns, ledger: str | None
+) -> tuple[pl.DataFrame, Comparison, dict[str, Any], list[str]]:
     try:
-        frame = pl.read_parquet(path) if path.endswith(".parquet") else pl.read_ndjson(path, infer_schema_length=None)
+        if path.endswith(".parquet"):
+            frame = pl.read_parquet(path)
+        else:
+            _refuse_compressed(path)
+            frame = pl.read_ndjson(path, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise ConfigurationError(
             f"input.table is {path}, which cannot be read as parquet or JSON lines: {str(error).splitlines()[0]}"
@@ -142,6 +161,8 @@ def _of_table(path: str, columns: Columns) -> tuple[pl.DataFrame, Comparison, di
                 f"{path} has no column {column!r}: set input.columns.{name} to one of {', '.join(frame.columns)}"
             )
     table = frame.select(chosen)
+    if ledger is not None and {"claim", "evidence"} <= set(table.columns):
+        refuse_sealed_texts(_claims_of(table), ledger)
     if "group" not in table.columns:
         notes.append("there is no column group: every claim counts as a document of its own")
     for name in ("score", "evidence"):
@@ -149,6 +170,25 @@ def _of_table(path: str, columns: Columns) -> tuple[pl.DataFrame, Comparison, di
             column = pl.col(name).list
             table = table.with_columns((column.max() if name == "score" else column.join("\n")).alias(name))
     return table, ">", {"table": path, "sha256": sha256_file(Path(path))}, notes
+
+
+def _refuse_compressed(path: str) -> None:
+    """Raise ConfigurationError for text that a reader would unpack and the check for sealed cohorts does not see."""
+    with Path(path).open("rb") as file:
+        start = file.read(len(max(_COMPRESSED, key=len)))
+    if start.startswith(tuple(_COMPRESSED)):
+        name = next(name for magic, name in _COMPRESSED.items() if start.startswith(magic))
+        raise ConfigurationError(f"input.table is {path}, which is compressed as {name}: unpack it, or use gzip")
+
+
+def _claims_of(table: pl.DataFrame) -> Iterator[tuple[str, list[str]]]:
+    """Each claim's text with its passages; text of several lines may be one passage, or one a line."""
+    for claim, evidence in table.select("claim", "evidence").iter_rows():
+        passages = evidence if isinstance(evidence, list) else [evidence]
+        texts = [str(text) for text in passages if text is not None]
+        yield str(claim), texts
+        if len(lines := [line for text in texts for line in text.split("\n")]) > len(texts):
+            yield str(claim), lines
 
 
 def _labelled(
@@ -185,7 +225,7 @@ def _labelled(
 
 def _positive(labels: pl.Series, label: str) -> Bools:
     """Booleans, and numbers 0 and 1, as they are; any other label is positive where it equals ``label``."""
-    numeric = labels.dtype.is_numeric() and labels.is_in([0, 1]).all()
+    numeric = labels.dtype.is_numeric() and labels.cast(pl.Float64).is_in([0.0, 1.0]).all()
     found = labels == 1 if numeric else labels if labels.dtype == pl.Boolean else labels.cast(pl.String) == label
     positive = found.to_numpy().astype(np.bool_)
     if positive.all() or not positive.any():

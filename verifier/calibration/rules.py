@@ -57,8 +57,11 @@ class Choice:
     why: str = ""
 
 
-def parse_constraints(written: Mapping[str, str | None]) -> list[Constraint]:
-    """Constraints from ``{figure: ">=0.9"}``, None for no bound; ConfigurationError names what cannot be read."""
+def parse_constraints(written: Mapping[str, str | float | None]) -> list[Constraint]:
+    """Constraints from ``{figure: ">=0.9"}``, None for no bound; ConfigurationError names what cannot be read.
+
+    A number alone is the least that a figure may be, of ``false_support_rate`` the most.
+    """
     found = []
     for figure, text in written.items():
         if figure not in FIGURES:
@@ -67,7 +70,8 @@ def parse_constraints(written: Mapping[str, str | None]) -> list[Constraint]:
             )
         if text is None:
             continue
-        match = _CONSTRAINT.fullmatch(str(text))
+        sign = "<=" if figure == "false_support_rate" else ">="
+        match = _CONSTRAINT.fullmatch(f"{sign}{text}" if isinstance(text, int | float) else text)
         if match is None or not 0 <= float(match[2]) <= 1:
             raise ConfigurationError(
                 f'constraints.{figure} is {text!r}: write >= or <= and a number in [0, 1], as in ">=0.9"'

@@ -39,7 +39,7 @@ class Spec:
     """How to calibrate; ``comparison`` None is that of the input."""
 
     rule: str = "max_recall"
-    constraints: Mapping[str, str | None] = field(default_factory=dict)
+    constraints: Mapping[str, str | float | None] = field(default_factory=dict)
     comparison: Comparison | None = None
     calibrator: Kind = "none"
     folds: Annotated[int, Field(ge=2, le=100)] = 5

@@ -1,7 +1,7 @@
 """A run on answers: what it needs, the actor that checks them, and the job that it is."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Protocol
@@ -13,7 +13,8 @@ from verifier.answers.fused import FusedAnswers
 from verifier.answers.receipted import ReceiptConfig, ReceiptedAnswers
 from verifier.answers.records import Answer, CheckedAnswer
 from verifier.answers.results import scan_answers
-from verifier.answers.schemas import answer_from_row, checked_row, checked_table
+from verifier.answers.schemas import ANSWER_SCHEMA, answer_from_row, checked_row, checked_table
+from verifier.assays.sealing import refuse_sealed_texts
 from verifier.errors import ConfigurationError
 from verifier.factuality.corpus import Ranking
 from verifier.fusion.config import FusionConfig
@@ -23,11 +24,12 @@ from verifier.pipeline.execution import Job, Progress, check_written, execute_jo
 from verifier.pipeline.meter import Meter, told_of_loading, watched
 from verifier.pipeline.prepare import prepare
 from verifier.pipeline.retrieval import CorpusSearcher, ShardedCorpus, build_index, check_shards
-from verifier.pipeline.run import InputLimits
+from verifier.pipeline.run import InputLimits, cleared_where_sealed
 from verifier.pipeline.sources import InputSpec
 from verifier.pipeline.storage import check_writable, held, open_filesystem
 from verifier.pipeline.summary import PrepareSummary, load_summary
 from verifier.pipeline.verify import run_rows
+from verifier.results import scan_folder
 
 _TEXTS_AN_ANSWER = 10  # to embed: a kill may cost as many passages as it costs texts of answers
 _REMEMBERED = 20_000  # distinct texts whose vectors an actor keeps, about 1.5 KB each
@@ -90,6 +92,7 @@ class AnswersPlan:
         cluster, actors: where it runs.
         max_rows_lost: answers that a kill may lose an actor.
         config: the resolved configuration, for the record.
+        ledger: the one of jobs.assay whose sealed claims are not checked; None where there is none.
     """
 
     output_dir: str
@@ -106,6 +109,7 @@ class AnswersPlan:
     actors: ActorPool
     max_rows_lost: int
     config: Mapping[str, Any]
+    ledger: str | None = None
 
 
 class AnswersActor:
@@ -178,7 +182,7 @@ def _plain(check: FusionConfig | ReceiptConfig) -> dict[str, Any]:
 
 
 def _prepared(plan: AnswersPlan, progress: Progress) -> PrepareSummary:
-    """The answers' summary, whose inputs name the files of the corpus too."""
+    """The answers' summary, whose inputs name the files of the corpus too; SealedCohort for answers that are sealed."""
 
     def prepared(spec: InputSpec, folder: str) -> PrepareSummary:
         limits = plan.limits
@@ -191,12 +195,23 @@ def _prepared(plan: AnswersPlan, progress: Progress) -> PrepareSummary:
         )
 
     answers = prepared(plan.data, plan.output_dir)
+    if plan.ledger is not None:
+        with cleared_where_sealed(plan.output_dir):
+            refuse_sealed_texts(_texts(plan.output_dir), plan.ledger)
     if plan.corpus is None:
         return answers
     check_writable(plan.retrieval.index)
     with held(plan.retrieval.index):
         passages = prepared(plan.corpus, plan.retrieval.index)
     return replace(answers, inputs=answers.inputs + passages.inputs)
+
+
+def _texts(run_dir: str) -> Iterator[tuple[str, list[str]]]:
+    """The text of each answer, and of each claim that it names, with those of its spans."""
+    rows = scan_folder(run_dir, "work", ANSWER_SCHEMA).select("answer", "claims", "spans").collect()
+    for answer, claims, spans in rows.iter_rows():
+        for text in (answer, *(claim["text"] for claim in claims or ())):
+            yield text, [span["text"] for span in spans]
 
 
 def _work(plan: AnswersPlan, meter: Meter, progress: Progress) -> None:

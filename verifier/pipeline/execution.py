@@ -175,6 +175,7 @@ def _worked(job: Job, rows: int, progress: Progress) -> dict[str, Any]:
         with watched(meter, show):
             job.work(meter, progress)
         totals, notes = meter.totals(), meter.notes()
+        show(totals)
     timings = {"verify_seconds": time.perf_counter() - started}
     if "first_rows_at" in totals:
         timings["scoring_seconds"] = totals["last_rows_at"] - totals["first_rows_at"]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 Totals = Mapping[str, float]
 
@@ -40,7 +41,9 @@ class Meter:
     """Totals by name, added up across actors; ``add`` travels to them."""
 
     def __init__(self) -> None:
-        self._actor: Any = _Meter.remote()  # type: ignore[attr-defined]
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
+        # on the driver's node: another one may go while the job goes on
+        self._actor: Any = _Meter.options(scheduling_strategy=here).remote()  # type: ignore[attr-defined]
 
     def add(self, done: Totals) -> None:
         """Add what was done, without waiting for it to arrive."""

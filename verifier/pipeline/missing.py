@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from verifier.digests import sha256_json
 from verifier.errors import ConfigurationError
 from verifier.pipeline.cluster import ActorPool, Cluster
 from verifier.pipeline.execution import Job, Progress, check_written, execute_job, plain_settings
@@ -125,7 +126,7 @@ def score_missing(
         identity={
             "runs": {str(number): identity for number, identity in enumerate(runs.identities)},
             "inputs": [file["sha256"] for file in runs.inputs],
-            "settings": [[one.policy.model_dump(mode="json"), dict(one.choices)] for one in settings],
+            "settings": sha256_json([[one.policy.model_dump(mode="json"), dict(one.choices)] for one in settings]),
         },
         model=plan.scorer_identity,
         config=plan.config,

@@ -37,7 +37,7 @@ from verifier.pipeline.validation import refuse_too_many, shown
 from verifier.redaction import without_secrets_in
 from verifier.schemas import REJECT_SCHEMA
 
-__all__ = ["InputSpec", "PrepareSummary", "TooManyRejects", "prepare"]
+__all__ = ["InputSpec", "PrepareSummary", "TooManyRejects", "clear", "prepare"]
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
@@ -98,7 +98,7 @@ def prepare(
     if summary is not None:
         refuse_another_input(summary, spec, files, max_evidence, output_dir)
     if summary is None or not _is_whole(filesystem, root, summary):
-        _clear(filesystem, root)
+        clear(filesystem, root)
         with ExitStack() as stack:
             run = _Run(spec, files, filesystem, root, max_evidence, on_error, chunk_rows, part_rows, progress, stack)
             with rare_collection():
@@ -130,8 +130,8 @@ def _is_whole(filesystem: pafs.FileSystem, root: str, summary: PrepareSummary) -
     return True
 
 
-def _clear(filesystem: pafs.FileSystem, root: str) -> None:
-    # only files that this phase names: an output.dir that holds something else by mistake loses nothing
+def clear(filesystem: pafs.FileSystem, root: str) -> None:
+    """Delete what this phase has written, and nothing else: an output.dir chosen by mistake loses nothing."""
     delete_files(filesystem, root, rf"{NAME}(\.partial)?")
     delete_files(filesystem, f"{root}/work", r"part-\d+\.parquet")
     delete_files(filesystem, f"{root}/rejects", r"prepare-\d+\.parquet")

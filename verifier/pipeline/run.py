@@ -1,19 +1,21 @@
 """A verification run: what it needs, and the job that it is."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import polars as pl
 
-from verifier.assays.sealing import refuse_sealed
+from verifier.assays.sealing import SealedCohort, refuse_sealed
 from verifier.errors import ConfigurationError, LimitError
 from verifier.pipeline.cluster import ActorPool, Cluster
-from verifier.pipeline.execution import Job, Progress, check_written, execute_job, plain_settings
+from verifier.pipeline.execution import Job, Progress, check_written, execute_job, plain_settings, read_run
 from verifier.pipeline.meter import Meter
-from verifier.pipeline.prepare import prepare
+from verifier.pipeline.prepare import clear, prepare
 from verifier.pipeline.sources import InputSpec
+from verifier.pipeline.storage import open_filesystem
 from verifier.pipeline.summary import PrepareSummary
 from verifier.pipeline.verify import run_verify
 from verifier.results import DECIDED_STATUS, scan_results
@@ -55,9 +57,14 @@ class Output:
 
 @dataclass(frozen=True)
 class Dry:
-    """Whether a run is only estimated."""
+    """Whether a run is only estimated, and the pairs that one actor scores in a second, as measured, for its hours."""
 
     dry: bool = False
+    pairs_per_second: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.pairs_per_second is not None and not self.pairs_per_second > 0:
+            raise ConfigurationError(f"run.pairs_per_second is {self.pairs_per_second}: a number above 0 expected")
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,7 @@ def execute(plan: RunPlan, progress: Progress) -> dict[str, Any]:
 def prepared_input(plan: RunPlan, progress: Progress) -> PrepareSummary:
     """The prepare phase of a run, or what it left when it was done before.
 
-    Raises SealedCohort for claims that are sealed, whatever form their file has.
+    Raises SealedCohort for claims that are sealed, whatever form their file has, and keeps no copy of them.
     """
     prepared = prepare(
         plan.data,
@@ -132,8 +139,20 @@ def prepared_input(plan: RunPlan, progress: Progress) -> PrepareSummary:
         progress=lambda rows, rejects: progress("prepare", rows, None, {"rejects": rejects}),
     )
     if plan.ledger is not None:
-        refuse_sealed(plan.output_dir, plan.ledger)
+        with cleared_where_sealed(plan.output_dir):
+            refuse_sealed(plan.output_dir, plan.ledger)
     return prepared
+
+
+@contextmanager
+def cleared_where_sealed(run_dir: str) -> Iterator[None]:
+    """Delete what was prepared where the block raises SealedCohort, unless a run on it had begun before."""
+    try:
+        yield
+    except SealedCohort:
+        if read_run(run_dir) is None:
+            clear(*open_filesystem(run_dir))
+        raise
 
 
 def _verify(plan: RunPlan, meter: Meter, progress: Progress) -> None:
@@ -149,7 +168,13 @@ def _verify(plan: RunPlan, meter: Meter, progress: Progress) -> None:
 
 
 def check_limits(run: Mapping[str, Any], limits: InputLimits) -> None:
-    """Raise LimitError where prepare and verify together rejected more rows than allowed."""
+    """Raise LimitError where no row could be used, or prepare and verify rejected more rows than allowed."""
+    prepared = run["input"]
+    if prepared["rejects"] and not prepared["rows"]:
+        raise LimitError(
+            f"none of {prepared['rejects']:,} rows could be used as data={prepared['form']}, the first one because"
+            f" {prepared['first_reject']}"
+        )
     rejected = run["counts"]["rejects"] + run["counts"].get("rejected", 0)
     if limits.max_rejects is not None and rejected > limits.max_rejects:
         raise LimitError(f"{rejected} rows were rejected and input.max_rejects is {limits.max_rejects}")

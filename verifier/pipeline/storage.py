@@ -4,7 +4,7 @@ import fcntl
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
@@ -134,6 +134,14 @@ def check_writable(run_dir: str) -> None:
         raise ConfigurationError(
             f"output.dir is {run_dir}, which cannot be written to: {_first_line(error)}: name another folder"
         ) from error
+
+
+def check_apart(output_dir: str, runs: Iterable[str]) -> None:
+    """Raise ConfigurationError where an output folder cannot be written to or is one of these run directories."""
+    check_writable(output_dir)
+    mine = open_filesystem(output_dir)[1].rstrip("/")
+    if mine in {open_filesystem(run)[1].rstrip("/") for run in runs}:
+        raise ConfigurationError(f"output.dir is {output_dir}, a run directory itself: name a folder of its own")
 
 
 @contextmanager

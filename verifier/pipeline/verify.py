@@ -44,10 +44,12 @@ def run_verify(
     """
     scorer, pool = placed(scorer, pool)
     arguments = (scorer, method, model, pool.batch_size, meter)
-    meter.add({"write_seconds": run_rows(run_dir, VerifyActor, arguments, pool, max_rows_lost)})
+    meter.add(run_rows(run_dir, VerifyActor, arguments, pool, max_rows_lost))
 
 
-def run_rows(run_dir: str, actor: type, arguments: tuple[Any, ...], pool: ActorPool, max_rows_lost: int) -> float:
+def run_rows(
+    run_dir: str, actor: type, arguments: tuple[Any, ...], pool: ActorPool, max_rows_lost: int
+) -> dict[str, float]:
     """Give every row of ``run_dir/work`` that is not in the checkpoint yet to the actors; needs a connected Ray.
 
     Args:
@@ -57,7 +59,8 @@ def run_rows(run_dir: str, actor: type, arguments: tuple[Any, ...], pool: ActorP
         pool: how many actors there are and what each takes up.
         max_rows_lost: rows that a kill may lose an actor.
 
-    Returns the seconds that all writers together spent. What an actor raises ends the run, with what is finished kept.
+    Returns for a meter the seconds that all writers together spent, and the bytes that did not fit into the object
+    store. What an actor raises ends the run, with what is finished kept.
     """
     filesystem, root = open_filesystem(run_dir)
     blocks, block_rows = blocks_under_way(max_rows_lost)
@@ -87,7 +90,9 @@ def run_rows(run_dir: str, actor: type, arguments: tuple[Any, ...], pool: ActorP
                 num_gpus=pool.num_gpus,
             )
             done.write_parquet(f"{root}/results", filesystem=filesystem)
-            steps = done.get_stats_summary().operators_stats
-            return sum(step.wall_time.sum for step in steps if "Write" in step.operator_name and step.wall_time)
+            stats = done.get_stats_summary()
+            writes = [step.wall_time for step in stats.operators_stats if "Write" in step.operator_name]
+            seconds = sum(spent.sum for spent in writes if spent is not None)
+            return {"write_seconds": seconds, "spilled_bytes": stats.global_bytes_spilled}
     finally:
         context.checkpoint_config = None

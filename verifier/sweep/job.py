@@ -39,7 +39,7 @@ class SweepSpec:
     name: str | None = None
     grid: dict[str, Any] | None = None
     policies: list[dict[str, Any]] | None = None
-    constraints: dict[str, str | None] | None = None
+    constraints: dict[str, str | float | None] | None = None
     select: str = "recall"
     score_missing: bool = False
     nested_runs: int = 50

@@ -13,11 +13,13 @@ from verifier.report.rendering import report_pictures, save_report
 from verifier.sweep.figures import FIGURES, RANKING
 from verifier.sweep.job import Sweep
 from verifier.sweep.pictures import curves_picture, heat_picture, line_picture
+from verifier.sweep.settings import CHOICES
 from verifier.terminal import console, shown_text
 from verifier.tracking import Tracker, open_run
 
 SETTINGS_FILE, SWEEP_FILE = "settings.parquet", "sweep.json"
 _STATUSES = ("supported", "refuted", "contested", "insufficient", "incomplete", "unscored")
+_GROUP = dict.fromkeys(CHOICES, "scorer")  # where a field stands in jobs.verify, if not in policy
 _BEST_SHOWN, _ROWS_SHOWN = 10, 500
 _SHOWN = {
     "precision": "precision",
@@ -53,6 +55,11 @@ def show_sweep(found: Sweep) -> None:
     numbers = [*found.best.settings[:_BEST_SHOWN], *([found.own] if found.own is not None else [])]
     if numbers:
         console.print(_table(found, found.rows(list(dict.fromkeys(numbers)))))
+    if found.best.settings:
+        best = found.settings[found.best.settings[0]]
+        bounds = f" with {' and '.join(map(str, found.constraints))}" if found.constraints else ""
+        chosen = " ".join(f"{_GROUP.get(name, 'policy')}.{name}={value}" for name, value in best.changed.items())
+        console.print(f"best by {found.spec.select}{bounds}: {chosen}", soft_wrap=True, markup=False)
     if found.own is not None:
         console.print("* the policy of the run itself")
     if found.best.why and not found.constraints:  # else the job ends with this sentence
@@ -61,7 +68,7 @@ def show_sweep(found: Sweep) -> None:
         missing = max(found.table["missing_pairs"])
         console.print(
             f"{incomplete:,} of {len(found.table):,} settings need pairs that were not scored, up to {missing:,}:"
-            " sweep.score_missing=true scores them",
+            " sweep.score_missing=true with the run's own scorer=… scores them",
             soft_wrap=True,
         )
     for note in found.runs.notes:

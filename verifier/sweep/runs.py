@@ -1,21 +1,25 @@
 """The finished runs that a sweep decides anew: their claims, their scores and what decided them."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from verifier.errors import ConfigurationError
 from verifier.fusion.confirmed import FusionNli
 from verifier.fusion.method import Fusion
 from verifier.grounding.method import Grounding
+from verifier.pipeline.identity import differences
+from verifier.pipeline.storage import open_filesystem
 from verifier.records import Claim
 from verifier.report.rendering import read_run, section
-from verifier.results import scan_folder, scan_rejects
+from verifier.results import RESULT_SCHEMA, scan_folder, scan_rejects, scan_results
 from verifier.schemas import WORK_SCHEMA, claim_from_row
 from verifier.search.groups import EvidenceGroups
-from verifier.sweep.decisions import Decisions
+from verifier.sweep.decisions import REJECTED, Bools, Decisions
 from verifier.sweep.fusion import FusionTable
 from verifier.sweep.grounding import GroundingTable
 from verifier.sweep.groups import GroupTable
@@ -24,6 +28,8 @@ from verifier.sweep.settings import Setting
 
 _METHODS: dict[str, Any] = {one.name: one for one in (EvidenceGroups, Grounding, Fusion, FusionNli)}
 _PINNED = ("model", "revision")
+_PINNED_IN = {*_PINNED, "max_evidence"}
+_SCORER = ("scorer", "scorer_settings")
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,9 @@ def open_runs(dirs: Sequence[str]) -> Runs:
     """The runs of these directories; ConfigurationError where one is not finished or they do not belong together."""
     if not dirs:
         raise ConfigurationError("sweep.runs is empty: name the directory of a finished run")
+    [(place, times)] = Counter(open_filesystem(run)[1].rstrip("/") for run in dirs).most_common(1)
+    if times > 1:
+        raise ConfigurationError(f"sweep.runs names {place} more than once, which would count its claims twice")
     runs = [_finished(run_dir) for run_dir in dirs]
     first, notes = runs[0], []
     for run_dir, run in zip(dirs, runs, strict=True):
@@ -78,6 +87,10 @@ def open_runs(dirs: Sequence[str]) -> Runs:
                 raise ConfigurationError(
                     f"{run_dir} has the {name} {mine[name]}, {dirs[0]} has {others[name]}: sweep them one by one"
                 )
+        for name in _SCORER:
+            found = differences({name: first["identity"].get(name)}, {name: run["identity"].get(name)})
+            if found:
+                raise ConfigurationError(f"{run_dir} was made with another scorer than {dirs[0]}: {'; '.join(found)}")
         if run["identity"]["policy"] != first["identity"]["policy"]:
             notes.append(f"{run_dir} has another policy: fields that are not swept stand as in {dirs[0]}")
     method = first["identity"]["method"]
@@ -112,6 +125,8 @@ class RunTable:
     ) -> None:
         self.claims = claims
         pairs = run_pairs([*runs.dirs, *further])
+        _check_members(pairs, settings)
+        self._rejected = _rejected_claims(runs.dirs)
         self._table: Any
         if runs.method == EvidenceGroups.name:
             self._table = GroupTable(claims, recorded_labels(pairs), [setting.policy for setting in settings])
@@ -123,7 +138,29 @@ class RunTable:
     def decide(self, setting: Setting) -> Decisions:
         """The decisions under one setting."""
         decided: Decisions = self._table.decide(setting.policy, *([setting.choices] if setting.choices else []))
-        return decided
+        # a pair that the scorer rejected has no score and never will have one
+        rejected = self._rejected & (decided.missing > 0)
+        if not rejected.any():
+            return decided
+        outcome = np.where(rejected, REJECTED, decided.outcome).astype(np.int8)
+        return replace(decided, outcome=outcome, missing=np.where(rejected, 0, decided.missing))
+
+
+def _rejected_claims(dirs: Iterable[str]) -> Bools:
+    """Which claims, in the order of ``read_claims``, a run rejected for a pair."""
+    frames = [scan_results(run).select("row_id", "outcome").sort("row_id").collect() for run in dirs]
+    rejected: Bools = (pl.concat(frames)["outcome"] == "rejected").to_numpy()
+    return rejected
+
+
+def _check_members(pairs: pl.DataFrame, settings: Iterable[Setting]) -> None:
+    """Raise ConfigurationError for a setting that reads one member alone which no pair was recorded of."""
+    asked = {setting.choices.get("member") for setting in settings} - {None}
+    known = set(pairs["member"].drop_nulls().unique().to_list()) if asked else set()
+    for member in asked - known:
+        raise ConfigurationError(
+            f"sweep: no score of the member {member!r} was recorded: known are {', '.join(sorted(known)) or 'none'}"
+        )
 
 
 def check_evidence_limit(runs: Runs, settings: Iterable[Setting]) -> None:
@@ -145,6 +182,22 @@ def _finished(run_dir: str) -> dict[str, Any]:
     run = read_run(run_dir)
     if not run:
         raise ConfigurationError(f"{run_dir} is no run directory: it has no run.json that can be read")
-    if run.get("status") != "finished" or "policy" not in section(run, "identity"):
+    identity, model = section(run, "identity"), section(run, "model")
+    if run.get("status") != "finished" or "policy" not in identity:
         raise ConfigurationError(f"{run_dir} is no finished run of jobs.verify: run the same command again first")
+    whole = isinstance(identity.get("method"), str) and section(identity, "policy").keys() >= _PINNED_IN and model
+    if not whole or not isinstance(section(run, "input").get("inputs"), list):
+        raise ConfigurationError(f"{run_dir}/run.json is damaged: make the run again")
+    _check_whole(run_dir, run)
     return run
+
+
+def _check_whole(run_dir: str, run: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError where claims or results of a run are no longer all there."""
+    claims = section(run, "counts").get("claims")
+    for folder, schema in (("work", WORK_SCHEMA), ("results", RESULT_SCHEMA)):
+        rows = scan_folder(run_dir, folder, schema).select(pl.len()).collect().item()
+        if claims is not None and rows != claims:
+            raise ConfigurationError(
+                f"{run_dir}/{folder} has {rows} of the {claims} claims that the run has finished: make the run again"
+            )

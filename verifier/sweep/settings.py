@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from itertools import product
+from math import prod
 from typing import Any
 
 from verifier.errors import ConfigurationError
@@ -14,6 +15,7 @@ CHOICES = ("window_aggregation", "aggregation", "member")
 """How recorded support is put together anew, see ``RecordedSupportScorer``: swept like fields of the policy."""
 _FIXED = ("model", "revision")  # what the scores come from
 _RANGE_PARTS = 3
+_MOST = 100_000  # settings of a sweep
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def settings(
     """
     if not grid and not policies:
         raise ConfigurationError(
-            "nothing to sweep: give sweep.grid.<field>=… (a list, or a range such as 0.5:1.0:0.025) or sweep.policies"
+            "nothing to sweep: give +sweep.grid.<field>=… (a list, or a range such as 0.5:1.0:0.025) or sweep.policies"
         )
     points = [dict(zip(grid, values, strict=True)) for values in product(*_columns(grid))] if grid else []
     fields = getattr(policy_type, "model_fields", {})
@@ -73,7 +75,7 @@ def grid_axes(grid: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def _setting(policy_type: type, base: Mapping[str, Any], changed: Mapping[str, Any], known: Iterable[str]) -> Setting:
-    refuse_unknown(changed, known, "sweep")
+    refuse_unknown(changed, known, "sweep.grid or sweep.policies")
     choices = {name: changed[name] for name in CHOICES if name in changed}
     check_choices(choices.get("window_aggregation"), choices.get("aggregation"), choices.get("member"))
     fields = {name: value for name, value in changed.items() if name not in choices}
@@ -81,10 +83,12 @@ def _setting(policy_type: type, base: Mapping[str, Any], changed: Mapping[str, A
 
 
 def _columns(grid: Mapping[str, Any]) -> list[list[Any]]:
-    columns = [_values(name, value) for name, value in grid.items()]
+    columns = [list(dict.fromkeys(_values(name, value))) for name, value in grid.items()]
     for name, values in zip(grid, columns, strict=True):
         if not values:
             raise ConfigurationError(f"sweep.grid.{name} has no values: give a list or a range such as 0.5:1.0:0.025")
+    if prod(map(len, columns)) > _MOST:
+        raise ConfigurationError(f"the grid has {prod(map(len, columns)):,} settings: at most {_MOST:,}")
     return columns
 
 
@@ -100,8 +104,10 @@ def _values(name: str, given: Any) -> list[Any]:
             raise ValueError
         # decimal steps, so that the third of 0.5, 0.525, … is the number that a person writes
         steps = int((last - first) / step) + 1 if last >= first else 0
+        if steps > _MOST:
+            raise ConfigurationError(f"sweep.grid.{name} is {given!r}, which has {steps:,} values: at most {_MOST:,}")
         return [_number(first + number * step) for number in range(steps)]
-    except (InvalidOperation, ValueError) as error:
+    except (ArithmeticError, ValueError) as error:
         raise ConfigurationError(
             f"sweep.grid.{name} is {given!r}: a range is first:last:step with a step above 0, such as 0.5:1.0:0.025"
         ) from error
