@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from tests.calibration.synthetic import Floats, draw, true_balanced_accuracy
 from verifier.calibration.crossfit import cross_fit
-from verifier.calibration.pictures import png
 from verifier.calibration.rules import RULES, choose
 from verifier.calibration.selection import decided_figures
+from verifier.report.pictures import png
 
 TRUTH = (0.2, 0.6)
 CLAIMS = 60

@@ -1,17 +1,15 @@
 """The pictures of a calibration, as PNG bytes."""
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from verifier.calibration.domains import Domain
 from verifier.calibration.reliability import Reliability
 from verifier.calibration.selection import Bools, Comparison, Floats, operating_points
-from verifier.report.pictures import BLUE, INK
+from verifier.report.pictures import BLUE, INK, png
 
 GREEN, RED, ORANGE = "#009E73", "#D55E00", "#E69F00"
 DOMAINS_SHOWN = 30  # more would be no picture
@@ -107,13 +105,3 @@ def bootstrap_picture(
         axes.set_xlabel(name.replace("_", " "))
         axes.set_yticks([])
     return png(figure, *panels)
-
-
-def png(figure: Figure, *panels: Axes) -> bytes:
-    """A figure as PNG, its panels without the lines that say nothing."""
-    for axes in panels:
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(labelsize=9, colors=INK)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=160)
-    return buffer.getvalue()

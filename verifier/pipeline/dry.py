@@ -113,8 +113,10 @@ def _later_pairs(claim: Claim, method: Any) -> int:
         return 1
     if getattr(policy, "premise", "groups") != "groups" or not hasattr(policy, "max_group_size"):
         return 0
-    candidates = min(len(claim.evidence), policy.group_candidate_limit)
-    return sum(comb(candidates, size) for size in range(2, policy.max_group_size + 1))
+    reach = getattr(method, "range", None)
+    widest = reach if reach is not None and reach.exhaustive else policy
+    candidates = min(len(claim.evidence), widest.group_candidate_limit)
+    return sum(comb(candidates, size) for size in range(2, widest.max_group_size + 1))
 
 
 def _longest(pairs: Sequence[Pair]) -> list[tuple[str, str]]:

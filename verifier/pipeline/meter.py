@@ -4,16 +4,17 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import ray
+from ray.exceptions import RayActorError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 Totals = Mapping[str, float]
 
 
-@ray.remote(num_cpus=0)
+@ray.remote(num_cpus=0, max_restarts=-1)
 class _Meter:
     def __init__(self) -> None:
         self._totals: dict[str, float] = {}
@@ -38,9 +39,14 @@ class _Meter:
 
 
 class Meter:
-    """Totals by name, added up across actors; ``add`` travels to them."""
+    """Totals by name, added up across actors; ``add`` travels to them.
+
+    A node that goes and takes the counter along costs its totals, never the run.
+    """
 
     def __init__(self) -> None:
+        self._totals: dict[str, float] = {}
+        self._notes: list[str] = []
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
         # on the driver's node: another one may go while the job goes on
         self._actor: Any = _Meter.options(scheduling_strategy=here).remote()  # type: ignore[attr-defined]
@@ -55,13 +61,15 @@ class Meter:
 
     def notes(self) -> list[str]:
         """The sentences so far."""
-        notes: list[str] = ray.get(self._actor.notes.remote())
-        return notes
+        with suppress(RayActorError):
+            self._notes = ray.get(self._actor.notes.remote())
+        return self._notes
 
     def totals(self) -> dict[str, float]:
         """The totals so far."""
-        totals: dict[str, float] = ray.get(self._actor.totals.remote())
-        return totals
+        with suppress(RayActorError):
+            self._totals = ray.get(self._actor.totals.remote())
+        return self._totals
 
 
 @contextmanager

@@ -47,8 +47,7 @@ def verdicts_picture(verdicts: Mapping[str, int], unit: str = "claims") -> bytes
     axes.set_xlim(0, max(counts) * 1.22)
     axes.invert_yaxis()
     axes.set_xlabel(unit)
-    _tidy(axes)
-    return _png(figure)
+    return png(figure, axes)
 
 
 def scores_picture(histograms: Mapping[str, Sequence[int]], thresholds: Mapping[str, float]) -> bytes | None:
@@ -67,10 +66,9 @@ def scores_picture(histograms: Mapping[str, Sequence[int]], thresholds: Mapping[
         if score in thresholds:
             axes.axvline(thresholds[score], color=INK, linestyle="--", linewidth=1.2)
             axes.set_title(f"threshold {thresholds[score]:g}", fontsize=9, color=INK)
-        _tidy(axes)
     panels[0].set_ylim(0, 1.3 * max(1, *(max(counts) for counts in histograms.values())))  # one scale for all panels
     panels[0].set_ylabel("pairs (log scale)")
-    return _png(figure)
+    return png(figure, *panels)
 
 
 def claim_scores_picture(
@@ -89,7 +87,6 @@ def claim_scores_picture(
         axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9, color=INK, parse_math=False)
         for threshold in thresholds.values():
             axes.axvline(threshold, color=INK, linestyle="--", linewidth=1.2)
-        _tidy(axes)
     for name, threshold in thresholds.items():
         left = name == "partial"  # away from the next threshold, which is above it
         rows[0].annotate(
@@ -104,7 +101,7 @@ def claim_scores_picture(
     rows[-1].set_xlim(0, 1)
     rows[-1].set_ylim(0, 1.3 * max(max(counts) for counts in histograms.values()))  # one scale for all
     rows[-1].set_xlabel(f"{score} (claims on a log scale)")
-    return _png(figure)
+    return png(figure, *rows)
 
 
 def confusion_picture(confusion: Mapping[str, Mapping[str, int]]) -> bytes | None:
@@ -125,16 +122,14 @@ def confusion_picture(confusion: Mapping[str, Mapping[str, int]]) -> bytes | Non
     axes.set_yticks(range(len(labels)), [label[:40] for label in labels], parse_math=False)
     axes.set_xlabel("status")
     axes.set_ylabel("label")
-    _tidy(axes)
-    return _png(figure)
+    return png(figure, axes)
 
 
-def _tidy(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(labelsize=9, colors=INK)
-
-
-def _png(figure: Figure) -> bytes:
+def png(figure: Figure, *panels: Axes) -> bytes:
+    """A figure as PNG, its panels without the lines that say nothing."""
+    for axes in panels:
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(labelsize=9, colors=INK)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=160)
     return buffer.getvalue()

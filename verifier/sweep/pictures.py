@@ -1,15 +1,13 @@
 """The pictures of a sweep, as PNG bytes."""
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from verifier.report.pictures import BLUE, INK
+from verifier.report.pictures import BLUE, INK, png
 from verifier.sweep.figures import Ranking
 
 _ORANGE, _GREEN = "#E69F00", "#009E73"
@@ -40,7 +38,7 @@ def curves_picture(table: pl.DataFrame, best: Ranking | None, chosen: int | None
     left.legend(loc="lower left", frameon=False, fontsize=9)
     right.set(xlabel="coverage: share accepted as supported", ylabel="risk: share of them labelled otherwise")
     right.set(xlim=(0, 1), ylim=(0, 1))
-    return _png(figure, left, right)
+    return png(figure, left, right)
 
 
 def heat_picture(table: pl.DataFrame, axes: Mapping[str, Sequence[Any]], figure_name: str) -> bytes | None:
@@ -71,7 +69,7 @@ def heat_picture(table: pl.DataFrame, axes: Mapping[str, Sequence[Any]], figure_
         step = -(-len(axes[name]) // _TICKS)
         ticks(range(0, len(axes[name]), step), [_shown(value) for value in axes[name][::step]])
     panel.set(xlabel=columns.replace("_", " "), ylabel=rows.replace("_", " "))
-    return _png(figure, panel)
+    return png(figure, panel)
 
 
 def line_picture(table: pl.DataFrame, axes: Mapping[str, Sequence[Any]]) -> bytes | None:
@@ -93,17 +91,8 @@ def line_picture(table: pl.DataFrame, axes: Mapping[str, Sequence[Any]]) -> byte
     panel.set_xticks(range(0, len(places), step), [_shown(value) for value in axes[varied[0]][::step]])
     panel.set(xlabel=varied[0].replace("_", " "), ylim=(0, 1.04))
     panel.legend(loc="lower center", frameon=False, fontsize=9, ncols=3)
-    return _png(figure, panel)
+    return png(figure, panel)
 
 
 def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ")[:24]
-
-
-def _png(figure: Figure, *panels: Axes) -> bytes:
-    for panel in panels:
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.tick_params(labelsize=9, colors=INK)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=160)
-    return buffer.getvalue()
