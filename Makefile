@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: setup demo lint test
+.PHONY: setup demo lint test night
 
 setup: $(INSTALLED)
 
@@ -18,6 +18,10 @@ lint: $(INSTALLED)
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# On a cluster with a job server, an object store and a tracking server, and under faults: ten minutes more.
+night: $(INSTALLED)
+	$(BIN)/python -m pytest tests/jobs/night_cluster.py tests/jobs/night_faults.py
 
 $(INSTALLED): requirements.lock pyproject.toml
 	@echo "installing into $(VENV), which takes a few minutes the first time"

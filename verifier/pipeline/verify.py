@@ -66,6 +66,7 @@ def run_rows(
     blocks, block_rows = blocks_under_way(max_rows_lost)
     context = DataContext.get_current()
     context.enable_progress_bars = False
+    context.use_datasource_v2 = False  # it starts 32 processes that read footers, whatever there is to read
     context.raise_original_map_exception = True  # the actor's own error tells what failed
     context.checkpoint_config = CheckpointConfig(
         id_column="row_id",
