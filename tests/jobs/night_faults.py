@@ -2,12 +2,13 @@
 
 import os
 import random
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def test_the_hub_is_down_then_the_tracking_server_dies_and_the_clock_moves(tmp_p
         job = (*(one for one in JOB if one != "tracking=none"), *tracked)
         with started(tmp_path, *job, FREE_LOG=log, FREE_DELAY=0.2, **moved) as driver:
             driver.wait_for(lambda: len(lines(log)) >= 100, every=0.2)
-            server.kill()
+            kill_all(server)
             assert driver.process.wait(240) == 0, driver.errors()
             assert "MLflow tracking falls back to sqlite" in driver.errors()
             assert "mlruns/mlflow.db run" in driver.output()
@@ -91,6 +92,7 @@ def mlflow_server(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", str
         env=os.environ | {"LITELLM_LOCAL_MODEL_COST_MAP": "true"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         deadline = time.monotonic() + 90
@@ -102,8 +104,14 @@ def mlflow_server(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", str
             time.sleep(0.2)
         yield server, f"http://127.0.0.1:{port}"
     finally:
-        server.kill()
-        server.wait(10)
+        kill_all(server)
+
+
+def kill_all(server: "subprocess.Popen[bytes]") -> None:
+    """Kill a server and its workers, which answer on without it."""
+    with suppress(ProcessLookupError):
+        os.killpg(server.pid, signal.SIGKILL)
+    server.wait(10)
 
 
 def in_a_room(folder: Path, script: str) -> Any:
@@ -125,7 +133,7 @@ def shell(*overrides: str) -> str:
 def test_a_disk_that_fills_and_an_object_store_that_overflows(tmp_path: Path) -> None:
     quiet = write(tmp_path, 100, noise=200_000)
     work = sum(path.stat().st_size for path in (tmp_path / "quiet/work").iterdir())
-    small = shell("cluster.object_store_gb=0.076")
+    small = shell("cluster.object_store_gb=0.08")
     script = f"""
         mkdir out && mount -t tmpfs -o size={work + 400_000} full out
         {small} 2> first.txt; echo "ended $?"
