@@ -95,8 +95,7 @@ def _scorer(cfg: DictConfig, method: str) -> Model | None:
 def main(cfg: DictConfig) -> None:
     """Run, report and publish."""
     plan = plan_of(cfg)
-    tables = (plan.data.path, plan.corpus.path if plan.corpus else ())
-    refuse_sealed([path for table in tables for path in ([table] if isinstance(table, str) else table)], cfg.ledger)
+    refuse_sealed([*plan.data.paths, *(plan.corpus.paths if plan.corpus else ())], cfg.ledger)
     with LiveRun(plan.config["tracking"], plan.output_dir) as live:
         with shown_progress() as progress:
             run = execute_answers(plan, live.watching(progress))

@@ -58,11 +58,11 @@ def main(cfg: DictConfig) -> None:
     """Sweep and publish; constraints that no setting keeps end the job with exit status 1."""
     config: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     spec = spec_of(config)
-    refuse_sealed([spec.runs] if isinstance(spec.runs, str) else spec.runs, config["ledger"])
+    refuse_sealed(spec.run_dirs, config["ledger"])
     job = HydraConfig.get()
     if job.mode is RunMode.MULTIRUN:  # a folder for each of its jobs
         config["output"]["dir"] += f"/{job.job.num}"
-    check_apart(config["output"]["dir"], [spec.runs] if isinstance(spec.runs, str) else spec.runs)
+    check_apart(config["output"]["dir"], spec.run_dirs)
     with shown_progress() as progress:
         found = sweep(spec, progress, missing_scorer(config, progress) if spec.score_missing else None)
     publish_sweep(found, config["output"]["dir"], config)

@@ -71,8 +71,7 @@ def _refuse_unknown_names(config: Any) -> None:
 def main(cfg: DictConfig) -> None:
     """Run, report and publish."""
     plan = plan_of(cfg)
-    tables = (plan.data.path, plan.data.evidence_path or ())
-    refuse_sealed([path for table in tables for path in ([table] if isinstance(table, str) else table)], cfg.ledger)
+    refuse_sealed(plan.data.paths, cfg.ledger)
     if cfg.run.dry:
         with shown_progress() as progress:
             planned = estimate(plan, progress)

@@ -45,6 +45,11 @@ REJECT_SCHEMA = pa.schema(
 _CLAIM = TypeAdapter(Claim)
 
 
+def table_slices(table: pa.Table, rows: int) -> list[pa.Table]:
+    """A table in parts of ``rows`` rows, in order, the last one perhaps shorter; none of an empty table."""
+    return [table.slice(start, rows) for start in range(0, table.num_rows, rows)]
+
+
 def work_row(row_id: int, claim: Claim) -> dict[str, Any]:
     """A claim as a row of WORK_SCHEMA."""
     return {

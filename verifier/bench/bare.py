@@ -17,6 +17,7 @@ from transformers.utils.logging import disable_progress_bar
 from verifier.scorers.batching import token_batches
 from verifier.scorers.tokenization import Prompt
 
+_NO, _YES = 3, 209  # token ids that MiniCheck-Flan-T5 answers with
 Forward = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 # What Ray gives its workers: on a busy machine both sides must stand in the same queue.
@@ -53,6 +54,20 @@ def bare_loop(model: str, pairs_file: str, threads: int, token_budget: int) -> d
         "padding_share": batches.padding_share,
         "threads": torch.get_num_threads(),
     }
+
+
+def classify(network: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The logits of a sequence classification network, of shape (batch, labels)."""
+    logits: torch.Tensor = network(input_ids=ids, attention_mask=mask).logits
+    return logits
+
+
+def say_yes(network: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The logits that MiniCheck-Flan-T5 has for no and yes as its first token, of shape (batch, 2)."""
+    start = torch.zeros((len(ids), 1), dtype=torch.int64, device=ids.device)
+    output = network(input_ids=ids, attention_mask=mask, decoder_input_ids=start, use_cache=False)
+    logits: torch.Tensor = output.logits[:, 0, [_NO, _YES]]
+    return logits
 
 
 def probabilities(forward: Forward, batches: "Batches") -> list[torch.Tensor]:

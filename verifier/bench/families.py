@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoTokenizer
 
-from verifier.bench.bare import Batches, probabilities, tokenized
+from verifier.bench.bare import Batches, classify, probabilities, say_yes, tokenized
 from verifier.bench.corpora import demo_lines, mixed_claims, texts_of
 from verifier.bench.figures import Figure, Part
 from verifier.bench.model import save_random_model
@@ -173,20 +173,8 @@ class _Family(NamedTuple):
         return [scorer.prompt(*pair) if hasattr(scorer, "prompt") else pair for pair in asked]
 
 
-def _classify(network: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    logits: torch.Tensor = network(input_ids=ids, attention_mask=mask).logits
-    return logits
-
-
 def _first_token(network: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    return _classify(network, ids, mask)[:, 0]
-
-
-def _say_yes(network: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    start = torch.zeros((len(ids), 1), dtype=torch.int64)
-    output = network(input_ids=ids, attention_mask=mask, decoder_input_ids=start, use_cache=False)
-    logits: torch.Tensor = output.logits[:, 0, [3, 209]]  # no and yes
-    return logits
+    return classify(network, ids, mask)[:, 0]
 
 
 def _one_a_line(text: str) -> str:
@@ -199,14 +187,14 @@ def _hhem(model: str, **options: Any) -> HHEMScorer:
 
 _BOTH = ("unsupported", "supported")
 _FAMILIES = {
-    "cross_encoder": _Family(CrossEncoderScorer, "deberta", LABELS, _classify, slice(3)),
-    "nli": _Family(EntailmentScorer, "deberta", LABELS, _classify, 0),
-    "minicheck_roberta": _Family(MiniCheckRobertaScorer, "roberta", _BOTH, _classify, 1),
-    "minicheck_deberta": _Family(MiniCheckDebertaScorer, "deberta", _BOTH, _classify, 1),
-    "minicheck_flan_t5": _Family(MiniCheckFlanT5Scorer, "t5", _BOTH, _say_yes, 1),
+    "cross_encoder": _Family(CrossEncoderScorer, "deberta", LABELS, classify, slice(3)),
+    "nli": _Family(EntailmentScorer, "deberta", LABELS, classify, 0),
+    "minicheck_roberta": _Family(MiniCheckRobertaScorer, "roberta", _BOTH, classify, 1),
+    "minicheck_deberta": _Family(MiniCheckDebertaScorer, "deberta", _BOTH, classify, 1),
+    "minicheck_flan_t5": _Family(MiniCheckFlanT5Scorer, "t5", _BOTH, say_yes, 1),
     "minicheck_flan_t5_premise_hypothesis": _Family(
-        partial(MiniCheckFlanT5Scorer, serialization="premise_hypothesis"), "t5", _BOTH, _say_yes, 1
+        partial(MiniCheckFlanT5Scorer, serialization="premise_hypothesis"), "t5", _BOTH, say_yes, 1
     ),
-    "factcg": _Family(FactCGScorer, "deberta", _BOTH, _classify, 1, _one_a_line),
+    "factcg": _Family(FactCGScorer, "deberta", _BOTH, classify, 1, _one_a_line),
     "hhem": _Family(_hhem, "t5_tokens", _BOTH, _first_token, 1),
 }

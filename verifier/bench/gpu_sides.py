@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoTokenizer
 
-from verifier.bench.bare import Batches, probabilities, tokenized
+from verifier.bench.bare import Batches, classify, probabilities, say_yes, tokenized
 from verifier.bench.corpora import demo_lines, texts_of
 from verifier.bench.gpu_pairs import Pairs
 from verifier.bench.gpu_shapes import TINY, Family
@@ -30,7 +30,6 @@ Values = NDArray[np.float64]
 
 # Of initial weights: wide enough that answers to different prompts differ by far more than rounding makes of one.
 _TINY_RANGE, _RANGE = 0.1, 0.05
-_NO, _YES = 3, 209  # token ids that MiniCheck-Flan-T5 answers with
 
 
 def save_model(folder: Path, family: Family, tiny: bool) -> str:
@@ -101,7 +100,7 @@ class BareLoop:
 
     def __init__(self, scorer: Any, model: str, pairs: Pairs, device: torch.device) -> None:
         support = hasattr(scorer, "score_pairs")
-        self._forward = partial(_say_yes if support else _classify, scorer._network)
+        self._forward = partial(say_yes if support else classify, scorer._network)
         self._columns = slice(1, 2) if support else slice(3)
         prompts = [scorer.prompt(*pair) for pair in pairs] if support else list(pairs)
         self.batches = _same_batches(AutoTokenizer.from_pretrained(model), prompts, pairs, scorer.engine.token_budget)
@@ -132,18 +131,6 @@ def _same_batches(tokenizer: Any, prompts: Sequence[Any], pairs: Pairs, token_bu
 def _moved(batches: Batches, device: torch.device) -> Batches:
     inputs = [(ids.to(device), mask.to(device)) for ids, mask in batches.inputs]
     return Batches(inputs, batches.indices, batches.tokens, batches.cells, batches.longest)
-
-
-def _classify(network: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    logits: torch.Tensor = network(input_ids=ids, attention_mask=mask).logits
-    return logits
-
-
-def _say_yes(network: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    start = torch.zeros((len(ids), 1), dtype=torch.int64, device=ids.device)
-    output = network(input_ids=ids, attention_mask=mask, decoder_input_ids=start, use_cache=False)
-    logits: torch.Tensor = output.logits[:, 0, [_NO, _YES]]
-    return logits
 
 
 def load_predict(model: str, device: str, dtype: str) -> Callable[[Pairs], Values] | None:

@@ -15,7 +15,7 @@ from verifier.pipeline.gauges import ActorGauges
 from verifier.pipeline.meter import Meter, told_of_loading
 from verifier.protocol import Method, Outcome, Pair, Scores, run_plan
 from verifier.results import result_row, results_table
-from verifier.schemas import claim_from_row
+from verifier.schemas import claim_from_row, table_slices
 from verifier.scorers.base import ask_round
 
 ScorerFactory = Callable[[], Any]
@@ -56,7 +56,7 @@ class VerifyActor:
 
     def __call__(self, table: pa.Table) -> pa.Table:
         """One result row a row of ``table``, in order."""
-        batches = [table.slice(start, self._batch_size) for start in range(0, table.num_rows, self._batch_size)]
+        batches = table_slices(table, self._batch_size)
         with ThreadPoolExecutor(_THREADS) as pool:
             return pa.concat_tables(list(pool.map(self._verify, batches))) if batches else results_table([])
 

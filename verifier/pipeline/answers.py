@@ -30,6 +30,7 @@ from verifier.pipeline.storage import check_writable, held, open_filesystem
 from verifier.pipeline.summary import PrepareSummary, load_summary
 from verifier.pipeline.verify import run_rows
 from verifier.results import scan_folder
+from verifier.schemas import table_slices
 
 _TEXTS_AN_ANSWER = 10  # to embed: a kill may cost as many passages as it costs texts of answers
 _REMEMBERED = 20_000  # distinct texts whose vectors an actor keeps, about 1.5 KB each
@@ -133,7 +134,7 @@ class AnswersActor:
 
     def __call__(self, table: pa.Table) -> pa.Table:
         """One row of CHECKED_SCHEMA a row of ``table``, in order."""
-        batches = [table.slice(start, self._batch_size) for start in range(0, table.num_rows, self._batch_size)]
+        batches = table_slices(table, self._batch_size)
         return pa.concat_tables([checked_table([]), *(self._checked(batch) for batch in batches)])
 
     def _checked(self, batch: pa.Table) -> pa.Table:

@@ -64,7 +64,7 @@ def _groups(sizes: Mapping[str, int], file_rows: int) -> Iterator[Sequence[str]]
 
 def _put_together(filesystem: pafs.FileSystem, root: str, name: str, marks: Mapping[str, str]) -> None:
     """Write one file of all of these, mark it, and delete them; ``marks`` has the mark of each file."""
-    schema: pa.Schema = read_table(filesystem, next(iter(marks))).schema
+    schema: pa.Schema = read_footer(filesystem, next(iter(marks))).schema.to_arrow_schema()
     results = f"{root}/results/{name}-0.parquet"
     with filesystem.open_output_stream(results) as stream, pq.ParquetWriter(stream, schema) as writer:
         for path in marks:

@@ -21,9 +21,9 @@ from verifier.pipeline.storage import open_filesystem
 from verifier.pipeline.summary import PrepareSummary, load_summary, save_summary
 from verifier.pipeline.verify import run_rows
 from verifier.results import PAIR, result_row, results_table, scan_folder, scan_results
-from verifier.schemas import WORK_SCHEMA, claim_from_row
+from verifier.schemas import WORK_SCHEMA, claim_from_row, table_slices
 from verifier.sweep.missing import ask_missing
-from verifier.sweep.runs import Runs
+from verifier.sweep.runs import Runs, scorer_of
 from verifier.sweep.settings import Setting
 
 _LACKING_SCHEMA = WORK_SCHEMA.append(pa.field("lacking", pa.list_(pa.int32()))).append(
@@ -65,7 +65,7 @@ class MissingActor:
 
     def __call__(self, table: pa.Table) -> pa.Table:
         """A result row a row of ``table``, whose pairs are those that were scored now."""
-        batches = [table.slice(start, self._batch_size) for start in range(0, table.num_rows, self._batch_size)]
+        batches = table_slices(table, self._batch_size)
         return pa.concat_tables([results_table([]), *(self._scored(batch) for batch in batches)])
 
     def _scored(self, batch: pa.Table) -> pa.Table:
@@ -96,14 +96,13 @@ class MissingActor:
 
 
 def check_scorer(plan: MissingPlan, runs: Runs) -> None:
-    """Raise ConfigurationError where the scorer is not the one that every run was made with."""
+    """Raise ConfigurationError where the scorer is not the one that the runs were made with, all of them the same."""
     now = {"scorer": plan.scorer_identity, "scorer_settings": plain_settings(plan.scorer)}
-    for run_dir, identity in zip(runs.dirs, runs.identities, strict=True):
-        found = differences({name: identity[name] for name in now}, now)
-        if found:
-            raise ConfigurationError(
-                f"{run_dir} was made with another scorer: {'; '.join(found)}: give sweep.score_missing that one"
-            )
+    found = differences(scorer_of(runs.identities[0]), now)
+    if found:
+        raise ConfigurationError(
+            f"{runs.dirs[0]} was made with another scorer: {'; '.join(found)}: give sweep.score_missing that one"
+        )
 
 
 def score_missing(

@@ -54,6 +54,12 @@ class InputSpec:
     format: str = "auto"
     ignore: Sequence[str] = ()
 
+    @property
+    def paths(self) -> list[str]:
+        """Everything that is read, as it was given."""
+        given = (self.path, self.evidence_path or ())
+        return [path for one in given for path in ([one] if isinstance(one, str) else one)]
+
 
 @dataclass
 class InputFile:

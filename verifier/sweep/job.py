@@ -50,6 +50,11 @@ class SweepSpec:
         if self.nested_runs < 0:
             raise ConfigurationError(f"sweep.nested_runs is {self.nested_runs}: a number from 0 on expected")
 
+    @property
+    def run_dirs(self) -> list[str]:
+        """The directories of ``runs``."""
+        return [self.runs] if isinstance(self.runs, str) else self.runs
+
 
 @dataclass(frozen=True)
 class Sweep:
@@ -106,7 +111,7 @@ def sweep(spec: SweepSpec, progress: SweepProgress, score_missing: ScoreMissing 
     Pairs that settings lack are scored by ``score_missing``, where it is given, and what it leaves is read.
     """
     started = time.perf_counter()
-    runs = open_runs([spec.runs] if isinstance(spec.runs, str) else spec.runs)
+    runs = open_runs(spec.run_dirs)
     asked = settings(runs.policy_type, runs.policy, spec.grid or {}, spec.policies or (), runs.has_choices)
     check_evidence_limit(runs, asked)
     claims = read_claims(runs)

@@ -87,10 +87,9 @@ def open_runs(dirs: Sequence[str]) -> Runs:
                 raise ConfigurationError(
                     f"{run_dir} has the {name} {mine[name]}, {dirs[0]} has {others[name]}: sweep them one by one"
                 )
-        for name in _SCORER:
-            found = differences({name: first["identity"].get(name)}, {name: run["identity"].get(name)})
-            if found:
-                raise ConfigurationError(f"{run_dir} was made with another scorer than {dirs[0]}: {'; '.join(found)}")
+        found = differences(scorer_of(first["identity"]), scorer_of(run["identity"]))
+        if found:
+            raise ConfigurationError(f"{run_dir} was made with another scorer than {dirs[0]}: {'; '.join(found)}")
         if run["identity"]["policy"] != first["identity"]["policy"]:
             notes.append(f"{run_dir} has another policy: fields that are not swept stand as in {dirs[0]}")
     method = first["identity"]["method"]
@@ -99,6 +98,11 @@ def open_runs(dirs: Sequence[str]) -> Runs:
     inputs = [file for run in runs for file in run["input"]["inputs"]]
     identities = [run["identity"] for run in runs]
     return Runs(tuple(dirs), method, first["identity"]["policy"], identities, first["model"], inputs, notes)
+
+
+def scorer_of(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a run's identity says which scorer it was made with."""
+    return {name: identity.get(name) for name in _SCORER}
 
 
 def read_claims(runs: Runs) -> list[Claim]:

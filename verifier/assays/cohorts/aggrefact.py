@@ -28,9 +28,9 @@ def load(paths: Mapping[str, Path], options: Mapping[str, str]) -> Loaded:
     try:
         open_parquet(path, str(path)).close()  # Polars too would go down a deep schema by recursion
         table = pl.read_parquet(path, columns=list(COLUMNS))
+    except ConfigurationError:
+        raise
     except (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError) as error:
-        if isinstance(error, ConfigurationError):
-            raise
         raise ConfigurationError(f"{path} is no parquet file with the columns {', '.join(COLUMNS)}: {error}") from error
     rows = enumerate(table.iter_rows(named=True))
     return Loaded(len(table), [at(path, f"row {number}", _claim, number, row) for number, row in rows])
