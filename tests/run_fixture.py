@@ -163,7 +163,7 @@ def make_run(run_dir: Path, n: int, labelled: bool = True) -> Path:
         rejects,
         config={"policy": POLICY.model_dump(mode="json"), "scorer": {"_target_": "verifier.scorers.CrossEncoder"}},
         counts={"claims": n, "pairs": 2 * n},
-        timings={"prepare": 1.25, "model_load": 3.5, "verify": 12.5, "report": 0.8},
+        timings={"prepare_read_seconds": 1.25, "load_seconds": 3.5, "model_seconds": 9.0, "verify_seconds": 12.5},
         input={"path": "claims.jsonl", "sha256": sha256_text("input"), "rows": n + len(bad)},
         model={"model": POLICY.model, "revision": POLICY.revision, "dtype": "float32"},
         versions={"claim-verifier": "0.1.0", "ray": "2.60.0", "torch": "2.9.0"},

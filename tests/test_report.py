@@ -66,9 +66,10 @@ def test_a_report_of_a_run(run_dir: Path) -> None:
     assert "according to the duty officer's notes" in page.text  # evidence, from work/
     assert "line 12 is not JSON" in page.text and "pair_too_long" in page.text
     assert "torch" in page.text and '"entailment_threshold": 0.8' in page.text
-    assert "#row-11" in page.links and len(page.sources) == 2
+    assert "#row-11" in page.links and len(page.sources) == 3
+    assert "Where the time went" in page.text
     names = [path.name for path in report_pictures(run_dir)]
-    assert names == ["confusion.png", "scores.png", "verdicts.png"]
+    assert names == ["confusion.png", "scores.png", "time.png", "verdicts.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in report_pictures(run_dir))
 
 
@@ -131,7 +132,16 @@ def test_labels_of_another_kind(tmp_path: Path) -> None:
     assert "The labels are not statuses" in page.text and "accuracy over all statuses" not in page.text
 
 
-@pytest.mark.parametrize("run_json", [None, "{not json", "[1]", '{"config": 3, "timings": [1], "model": null}'])
+@pytest.mark.parametrize(
+    "run_json",
+    [
+        None,
+        "{not json",
+        "[1]",
+        '{"config": 3, "timings": [1], "model": null}',
+        '{"timings": {"load_seconds": "x", "plan_seconds": -1, "model_seconds": 1e400, "write_seconds": NaN}}',
+    ],
+)
 def test_an_empty_run(tmp_path: Path, run_json: str | None) -> None:
     if run_json is not None:
         (tmp_path / "run.json").write_text(run_json)
@@ -169,11 +179,11 @@ def test_scores_of_the_grounding_kind_and_cuts(tmp_path: Path) -> None:
 
 def test_writing_elsewhere_and_again(run_dir: Path, tmp_path: Path) -> None:
     report = write_report(run_dir, tmp_path / "out")
-    assert report == tmp_path / "out" / "report.html" and len(report_pictures(tmp_path / "out")) == 3
+    assert report == tmp_path / "out" / "report.html" and len(report_pictures(tmp_path / "out")) == 4
     copy = shutil.copytree(run_dir, tmp_path / "copy")
     shutil.rmtree(copy / "results")
     write_report(copy)
-    assert [path.name for path in report_pictures(copy)] == ["verdicts.png"]  # none of the earlier report
+    assert [path.name for path in report_pictures(copy)] == ["time.png", "verdicts.png"]  # none of the earlier report
     with pytest.raises(ValueError, match="out_dir"):
         write_report("s3://bucket/run")
 

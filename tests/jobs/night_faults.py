@@ -17,11 +17,13 @@ from unittest.mock import Mock
 import polars as pl
 import pyarrow.parquet as pq
 from polars.testing import assert_frame_equal
+from ray.cluster_utils import Cluster
 
 from tests.jobs.driver import FREE, HERE, command, environment, run_json, started
 from tests.jobs.free_scorer import MODEL, FreeScorer
 from tests.jobs.inputs import claim_row, write_lines
 from verifier.pipeline.actor import VerifyActor
+from verifier.pipeline.leftovers import finished_rows
 from verifier.pipeline.prepare import prepare
 from verifier.pipeline.sources import InputSpec
 from verifier.records import VerificationPolicy
@@ -57,6 +59,37 @@ def check(folder: Path, quiet: pl.DataFrame) -> None:
 
 def lines(log: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
+
+
+def test_a_node_that_goes_and_one_that_comes(tmp_path: Path) -> None:
+    quiet, log = write(tmp_path, 200), tmp_path / "log"
+    with several_nodes(FREE_LOG=log, FREE_DELAY=0.2) as cluster:
+        cluster.add_node(num_cpus=4)
+        leaving = cluster.add_node(num_cpus=2, num_gpus=1)
+        there = ("cluster=existing", f"cluster.address={cluster.address}", "actors.num_gpus=1", "actors.num_cpus=1")
+        with started(tmp_path, *JOB, *there) as driver:
+            driver.wait_for(lambda: finished_rows(str(tmp_path / "out")) >= 20, every=0.2)
+            cluster.remove_node(leaving, allow_graceful=False)
+            before = finished_rows(str(tmp_path / "out"))
+            cluster.add_node(num_cpus=2, num_gpus=1)
+            assert driver.process.wait(240) == 0, driver.errors()
+    check(tmp_path, quiet)
+    assert 20 <= before < 200
+    assert len({line.split()[0] for line in lines(log)}) == 2, "one actor on the node that went, one on the new node"
+
+
+@contextmanager
+def several_nodes(**settings: object) -> Iterator[Cluster]:
+    """A cluster of several nodes on this machine, whose workers find the modules of the tests and these settings."""
+    before = dict(os.environ)
+    os.environ.update(environment(**settings))
+    cluster = Cluster()
+    try:
+        yield cluster
+    finally:
+        cluster.shutdown()
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def test_the_hub_is_down_then_the_tracking_server_dies_and_the_clock_moves(tmp_path: Path) -> None:

@@ -26,6 +26,9 @@ def measure_growth(
     sizes: Sequence[int] = (10_000, 50_000, 200_000),
     rounds: int = 1,
     tolerance: float | None = None,
+    object_store_gb: float | None = None,
+    most_gib: float | None = None,
+    name: str = "growth",
 ) -> Part:
     """Claims per second of either phase, and the peak memory of driver and actor, for each size.
 
@@ -37,6 +40,9 @@ def measure_growth(
         sizes: claims of a run.
         rounds: runs of each size, sizes in turns.
         tolerance: share by which the largest run may be slower, or larger in memory, than the one before.
+        object_store_gb: as in ``cluster``.
+        most_gib: the most memory that a run may hold at a moment, all its processes together.
+        name: of the part.
     """
     Path(scratch).mkdir(parents=True, exist_ok=True)
     runs: dict[int, list[dict[str, Any]]] = {size: [] for size in sizes}
@@ -46,20 +52,27 @@ def measure_growth(
         for number in range(rounds):
             for size in sizes:
                 output, corpus = f"{folder}/run-{size}-{number}", f"{folder}/{size}.jsonl"
-                runs[size].append(in_fresh_process(_watched_run, output, corpus, actors, policy, max_rows_lost))
-                console.print(f"growth, {size:,} claims: {runs[size][-1]['verify']:,.0f} claims/s")
-    figures = [figure for size in sizes for figure in _figures(size, runs[size])]
+                runs[size].append(
+                    in_fresh_process(_watched_run, output, corpus, actors, policy, max_rows_lost, object_store_gb)
+                )
+                console.print(f"{name}, {size:,} claims: {runs[size][-1]['verify']:,.0f} claims/s")
+    figures = [figure for size in sizes for figure in _figures(size, runs[size], most_gib)]
     if len(sizes) > 1:
         figures += _growth(runs[sizes[-2]], runs[sizes[-1]], f"{sizes[-1]}_to_{sizes[-2]}", tolerance)
     note = (
         "speeds with _cpu are per CPU second of the driver or the actor; private memory leaves out the pages of the"
         " object store, which every process that reads a block shares"
     )
-    return Part("growth", TITLE, figures, (note,), {"runs": {str(size): runs[size] for size in sizes}})
+    return Part(name, TITLE, figures, (note,), {"runs": {str(size): runs[size] for size in sizes}})
 
 
 def _watched_run(
-    output: str, corpus: str, actors: Mapping[str, Any], policy: Mapping[str, Any], max_rows_lost: int
+    output: str,
+    corpus: str,
+    actors: Mapping[str, Any],
+    policy: Mapping[str, Any],
+    max_rows_lost: int,
+    object_store_gb: float | None,
 ) -> dict[str, Any]:
     started = prepared = time.process_time()
 
@@ -69,7 +82,8 @@ def _watched_run(
             prepared = time.process_time()
 
     with watched_memory() as watch:
-        run = run_claims(output, corpus, partial(FreeScorer, kind="sharp"), actors, policy, max_rows_lost, progress)
+        scorer = partial(FreeScorer, kind="sharp")
+        run = run_claims(output, corpus, scorer, actors, policy, max_rows_lost, progress, object_store_gb)
     claims, timings = run["counts"]["claims"], run["timings"]
     return {
         "prepare": claims / timings["prepare_seconds"],
@@ -78,12 +92,13 @@ def _watched_run(
         "verify_cpu": claims / timings["cpu_seconds"],
         "driver": {"resident": watch.driver.resident, "private": watch.driver.private},
         "actor": {"resident": watch.actor.resident, "private": watch.actor.private},
+        "whole": watch.whole / 1024,
         "timings": timings,
         "counts": run["counts"],
     }
 
 
-def _figures(size: int, runs: Sequence[Mapping[str, Any]]) -> list[Figure]:
+def _figures(size: int, runs: Sequence[Mapping[str, Any]], most_gib: float | None) -> list[Figure]:
     return [
         *(Figure(f"{size}/{name}", [run[name] for run in runs], "claims/s") for name in _SPEEDS),
         *(
@@ -91,6 +106,7 @@ def _figures(size: int, runs: Sequence[Mapping[str, Any]]) -> list[Figure]:
             for name in _PROCESSES
             for kind in ("private", "resident")
         ),
+        Figure(f"{size}/whole_memory", [run["whole"] for run in runs], "GiB", most=most_gib),
     ]
 
 

@@ -41,7 +41,7 @@ class Memory:
 
     def see(self, pid: int) -> None:
         """Raise the figures to those of a living process; a process that is gone changes nothing."""
-        status = _status(pid)
+        status = _sizes(pid, "status")
         rss, shared = status.get("VmRSS", 0.0), status.get("RssShmem", 0.0)
         self.resident = max(self.resident, rss)
         self.private = max(self.private, rss - shared)
@@ -49,10 +49,15 @@ class Memory:
 
 @dataclass
 class Watch:
-    """The driver's memory, and that of the actor that held most."""
+    """The driver's memory, that of the actor that held most, and all that the run held at one moment.
+
+    ``whole`` is the sum over the driver and every process that it started, Ray's own included, in MiB; a page that
+    several share, as those of the object store, counts once.
+    """
 
     driver: Memory
     actor: Memory
+    whole: float = 0.0
 
 
 @contextmanager
@@ -64,8 +69,10 @@ def watched_memory(every_seconds: float = 0.2) -> Iterator[Watch]:
         actors: list[int] = []
         looked = 0.0
         while not done.wait(every_seconds):
-            if time.monotonic() - looked > 1:
-                actors, looked = _descendants_named(getpid(), _ACTOR), time.monotonic()
+            if time.monotonic() - looked > 2:
+                family, looked = _descendants(getpid()), time.monotonic()
+                actors = [pid for pid in family if _is_named(pid, _ACTOR)]
+                watch.whole = max(watch.whole, sum(_sizes(pid, "smaps_rollup").get("Pss", 0.0) for pid in family))
             watch.driver.see(getpid())
             for pid in actors:
                 watch.actor.see(pid)
@@ -79,27 +86,32 @@ def watched_memory(every_seconds: float = 0.2) -> Iterator[Watch]:
         thread.join()
 
 
-def _status(pid: int) -> dict[str, float]:
-    """The sizes in ``/proc/<pid>/status`` in MiB."""
+def _sizes(pid: int, file: str) -> dict[str, float]:
+    """The sizes in ``/proc/<pid>/<file>`` in MiB."""
     try:
-        lines = (_PROC / str(pid) / "status").read_text().splitlines()
+        lines = (_PROC / str(pid) / file).read_text().splitlines()
     except OSError:
         return {}
     fields = (line.split() for line in lines if line.endswith(" kB"))
     return {name.rstrip(":"): int(size) / _MIB for name, size, _ in fields}
 
 
-def _descendants_named(root: int, prefix: str) -> list[int]:
+def _descendants(root: int) -> list[int]:
+    """``root`` and every living process that it, or one of them, started."""
     parents: dict[int, int] = {}
-    named: list[int] = []
     for folder in _PROC.glob("[0-9]*"):
         try:
             parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            if (folder / "cmdline").read_bytes().startswith(prefix.encode()):
-                named.append(int(folder.name))
         except OSError:
             continue  # gone since it was listed
-    return [pid for pid in named if root in _ancestors(pid, parents)]
+    return [pid for pid in parents if pid == root or root in _ancestors(pid, parents)]
+
+
+def _is_named(pid: int, prefix: str) -> bool:
+    try:
+        return (_PROC / str(pid) / "cmdline").read_bytes().startswith(prefix.encode())
+    except OSError:
+        return False
 
 
 def _ancestors(pid: int, parents: dict[int, int]) -> Iterator[int]:

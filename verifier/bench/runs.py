@@ -22,6 +22,7 @@ def run_claims(
     policy: Mapping[str, Any],
     max_rows_lost: int,
     progress: Progress | None = None,
+    object_store_gb: float | None = None,
 ) -> dict[str, Any]:
     """Verify the claims of a JSON lines file on a Ray cluster of this machine; returns what ``run.json`` holds."""
     identity = identify(scorer)
@@ -34,7 +35,7 @@ def run_claims(
             scorer_identity=identity,
             method=partial(EvidenceGroups),
             policy=VerificationPolicy(**{**policy, **identity}),
-            cluster=Cluster(),
+            cluster=Cluster(object_store_gb=object_store_gb),
             actors=ActorPool(**actors),
             max_rows_lost=max_rows_lost,
             config={},

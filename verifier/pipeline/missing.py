@@ -20,6 +20,7 @@ from verifier.pipeline.meter import Meter, told_of_loading
 from verifier.pipeline.storage import open_filesystem
 from verifier.pipeline.summary import PrepareSummary, load_summary, save_summary
 from verifier.pipeline.verify import run_rows
+from verifier.redaction import without_secrets
 from verifier.results import PAIR, result_row, results_table, scan_folder, scan_results
 from verifier.schemas import WORK_SCHEMA, claim_from_row, table_slices
 from verifier.sweep.missing import ask_missing
@@ -97,7 +98,8 @@ class MissingActor:
 
 def check_scorer(plan: MissingPlan, runs: Runs) -> None:
     """Raise ConfigurationError where the scorer is not the one that the runs were made with, all of them the same."""
-    now = {"scorer": plan.scorer_identity, "scorer_settings": plain_settings(plan.scorer)}
+    # A run directory keeps no secret to compare with.
+    now = without_secrets({"scorer": plan.scorer_identity, "scorer_settings": plain_settings(plan.scorer)})
     found = differences(scorer_of(runs.identities[0]), now)
     if found:
         raise ConfigurationError(

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -29,6 +30,16 @@ SCORE_COLOURS = {"entailment": "#009E73", "contradiction": "#D55E00"}
 INK = "#222222"
 BLUE = "#0072B2"
 
+STEPS = {
+    "prepare_read_seconds": "read input",
+    "prepare_validate_seconds": "validate",
+    "prepare_write_seconds": "write work",
+    "load_seconds": "load scorer",
+    "plan_seconds": "plan",
+    "tokenize_seconds": "tokenize",
+    "model_seconds": "score pairs",
+    "write_seconds": "write results",
+}
 LABELS_SHOWN = 40  # rows of the confusion matrix; more would be no picture
 
 
@@ -122,6 +133,22 @@ def confusion_picture(confusion: Mapping[str, Mapping[str, int]]) -> bytes | Non
     axes.set_yticks(range(len(labels)), [label[:40] for label in labels], parse_math=False)
     axes.set_xlabel("status")
     axes.set_ylabel("label")
+    return png(figure, axes)
+
+
+def time_picture(timings: Mapping[str, Any]) -> bytes | None:
+    """Bars of the seconds that each of ``STEPS`` took, those that were not measured left out; nothing for none."""
+    found = {name: timings.get(step) for step, name in STEPS.items()}
+    taken = {name: spent for name, spent in found.items() if isinstance(spent, float | int) and 0 <= spent < 1e12}
+    if not sum(taken.values()):
+        return None
+    figure = Figure(figsize=(7.2, 0.8 + 0.26 * len(taken)), layout="constrained")
+    axes = figure.subplots()
+    bars = axes.barh(list(taken), list(taken.values()), color=BLUE)
+    axes.bar_label(bars, [f"{seconds:,.1f} s" for seconds in taken.values()], padding=4, fontsize=9, color=INK)
+    axes.set_xlim(0, max(taken.values()) * 1.15)
+    axes.invert_yaxis()
+    axes.set_xlabel("seconds")
     return png(figure, axes)
 
 

@@ -12,6 +12,7 @@ from pyarrow.fs import FileSystem
 
 from verifier.redaction import without_secrets
 from verifier.report.examples import cut
+from verifier.report.pictures import time_picture
 
 _SECONDS = ("verify", "verify_seconds")
 REPORT_FILE, PICTURES = "report.html", "pictures"
@@ -35,8 +36,12 @@ def report_folder(run_dir: str | Path, out_dir: str | Path | None) -> Path:
 def save_report(
     out: Path, template: str, run: Mapping[str, Any], pictures: Mapping[str, bytes | None], **values: Any
 ) -> Path:
-    """Render a template into report.html, with its pictures inside, and save the pictures as PNG beside it."""
+    """Render a template into report.html, with its pictures inside, and save the pictures as PNG beside it.
+
+    Where the timings of the run say how long its steps took, one more picture shows it.
+    """
     page, run = _environment().get_template(template), without_secrets(run)
+    pictures = {**pictures, "time": time_picture(section(run, "timings"))}
     html = page.render(
         run=run,
         pictures={name: png and b64encode(png).decode() for name, png in pictures.items()},
