@@ -104,7 +104,7 @@ def show_estimate(estimate: Estimate, scale: Sequence[Projection]) -> None:
     """Print what a run would do, and what larger ones like it would take."""
     _show_counts(estimate)
     table = Table(title="Larger runs of such claims", title_justify="left")
-    names = ("actor hours", "ids of finished rows", "metadata of blocks", "result files", "files under way")
+    names = ("actor hours", "ids of claims", "metadata of blocks", "result files", "files under way")
     for name in ("claims", *names, "what hurts first"):
         table.add_column(name, justify="left" if name == "what hurts first" else "right")
     for one in scale:

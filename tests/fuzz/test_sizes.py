@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -191,6 +192,12 @@ def _tables() -> dict[str, tuple[pa.Table, str | dict[str, int]]]:
         "no such time zone": (pa.table(row | {"_t": pa.array([1], pa.timestamp("us", "No/Where"))}), "cannot be read"),
         "a UUID": (pa.table(row | {"claim_id": pa.array([b"1" * 16], pa.uuid())}), {"not_a_string": 1}),
         "nothing": (pa.table({}), {}),
+        "long values of one length": (
+            pa.table(row | {"_b": pa.array([b"x" * 70_000], pa.binary(70_000))}),
+            "bytes each",
+        ),
+        "texts of an extension type": (pa.table(row | {"claim": pa.array(['"x"'], pa.json_())}), "extension type"),
+        "views": (pa.table(row | {"claim": pa.array(["x"], pa.string_view())}), {}),
     }
 
 
@@ -204,6 +211,51 @@ def test_hostile_parquet(name: str, tmp_path: Path) -> None:
             prepare(spec, str(tmp_path / "out"))
     else:
         assert prepare(spec, str(tmp_path / "out")).rejects_by_code == expected
+
+
+def repeated(text: str, times: int, rows: int | None = None) -> pa.Table:
+    """A table of some KB as parquet: one text ``times`` times, in a row each or in the evidence of each of ``rows``."""
+    texts = pa.DictionaryArray.from_arrays(pa.array(np.zeros(times * (rows or 1), np.int32)), [text])
+    ids = pa.array([f"c{number}" for number in range(rows or times)])
+    if rows is None:
+        return pa.table({"claim_id": pa.array(["c"] * times), "claim": texts, "evidence": [[]] * times})
+    references = pa.array([f"r{number}" for number in range(times)] * rows)
+    items = pa.StructArray.from_arrays([references, texts], ["reference", "text"])
+    lists = pa.ListArray.from_arrays(pa.array(range(0, times * rows + 1, times), pa.int32()), items)
+    return pa.table({"claim_id": ids, "claim": ids, "evidence": lists})
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        (repeated("x" * (40 << 20), 35), {"repeated_claim_id": 34}),
+        (repeated("x" * (65 << 20), 30), {"row_too_large": 30}),
+        (repeated("x" * (4 << 20), 17, rows=30), {"row_too_large": 30}),
+    ],
+    ids=["in every row", "longer than a row may be", "in every item of a list"],
+)
+def test_one_text_many_times_in_parquet(table: pa.Table, expected: dict[str, int], tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path, dictionary_pagesize_limit=1 << 30, compression="zstd", store_schema=False)
+    assert path.stat().st_size < 100_000
+    code = (
+        "import resource\n"
+        "from verifier.pipeline.prepare import prepare\n"
+        "from verifier.pipeline.sources import InputSpec\n"
+        f"summary = prepare(InputSpec('claims', {str(path)!r}), {str(tmp_path / 'out')!r})\n"
+        "print(summary.rejects_by_code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    rejects, _, kilobytes = in_process(code).rpartition(" ")
+    assert rejects == str(expected)
+    assert int(kilobytes) < 1_000_000, "the texts together are 1.4 GB or more"
+
+
+def test_more_values_than_a_row_group_may_have(tmp_path: Path) -> None:
+    numbers = pa.array(np.zeros((1 << 27) + 1, np.int8))
+    lists = pa.ListArray.from_arrays(pa.array([0, len(numbers)], pa.int32()), numbers)
+    pq.write_table(pa.table({"_numbers": lists}), tmp_path / "a.parquet")
+    with pytest.raises(ConfigurationError, match="over 134,217,728 values in a row group: write smaller row groups"):
+        prepare(InputSpec("claims", str(tmp_path / "a.parquet")), str(tmp_path / "out"))
 
 
 def test_a_pickle_in_arrow_metadata_is_not_run(tmp_path: Path) -> None:

@@ -60,6 +60,10 @@ class Place:
         job.stdin.close()
         return job
 
+    def scraped(self) -> str:
+        """What Prometheus would read."""
+        return str(urllib.request.urlopen(self.metrics, timeout=20).read().decode())
+
     def run(self, entrypoint: str, **variables: str) -> tuple[int, str]:
         """Exit status and log of a job."""
         job = self.submit(entrypoint, **variables)
@@ -110,6 +114,7 @@ def place(bucket: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> I
     port, dashboard, metrics = free_port(), free_port(), free_port()
     with_python = {**environment(), **AUTHENTICATED, "PATH": path_with_scripts()}
     with_python.pop("PYTHONPATH")  # what runs is what was submitted
+    with_python["RAY_metrics_report_interval_ms"] = "500"  # metrics are there before the kill comes
     ports = (f"--port={port}", f"--dashboard-port={dashboard}", f"--metrics-export-port={metrics}")
     command = ["ray", "start", "--head", "--block", "--num-cpus=8", "--num-gpus=1", *ports]
     with (clone.parent / "ray.log").open("wb") as log:
@@ -179,7 +184,8 @@ def test_the_manifests_entrypoint_with_data_in_an_object_store_resumes_after_a_k
     }
     killed = place.submit(entrypoint, **variables)
     _wait_until(lambda: 0 < _marked(store) < CLAIMS)
-    metrics = urllib.request.urlopen(place.metrics, timeout=20).read().decode()
+    _wait_until(lambda: "ray_verifier_pairs_total" in place.scraped())
+    metrics = place.scraped()
     _kill_driver(shlex.split(entrypoint)[2])
     assert killed.wait(60) == 1
     kept = _marked(store)

@@ -164,7 +164,7 @@ def shell(*overrides: str) -> str:
 
 
 def test_a_disk_that_fills_and_an_object_store_that_overflows(tmp_path: Path) -> None:
-    quiet = write(tmp_path, 100, noise=200_000)
+    quiet = write(tmp_path, 300, noise=200_000)
     work = sum(path.stat().st_size for path in (tmp_path / "quiet/work").iterdir())
     small = shell("cluster.object_store_gb=0.08")
     script = f"""
@@ -181,7 +181,7 @@ def test_a_disk_that_fills_and_an_object_store_that_overflows(tmp_path: Path) ->
     assert "No space left on device" in said and RESUMES in said and "Traceback" not in said, said
     check(tmp_path, quiet)
     run = run_json(tmp_path / "out")
-    assert run["this_session"]["claims"] < 100, "what was finished before the disk was full is kept"
+    assert run["this_session"]["claims"] < 300, "what was finished before the disk was full is kept"
     assert run["this_session"]["spilled_bytes"] > 0
 
 

@@ -66,25 +66,25 @@ def test_both_sides_of_the_planning_part_make_equal_records(tmp_path: Path) -> N
 def test_whole_runs_are_measured_and_written_down(tmp_path: Path) -> None:
     status, output, errors = bench(
         tmp_path,
-        "bench.parts=[planning,ceiling,growth]",
+        "bench.parts=[planning,ceiling,scale]",
         "bench.wice=nowhere.jsonl",
         "bench.ceiling.rounds=1",
         "bench.ceiling.mixed=3",
         "bench.ceiling.demo=6",
         "bench.ceiling.threads=1",
         f"bench.ceiling.shape={{{TINY}}}",
-        "bench.growth.sizes=[20]",
+        "bench.scale.sizes=[20]",
         "tracking.uri=sqlite:///tracking.db",
     )
     assert status == 0, errors
-    planning, ceiling, growth = json.loads((tmp_path / "out/bench.json").read_text())["parts"]
+    planning, ceiling, scale = json.loads((tmp_path / "out/bench.json").read_text())["parts"]
     assert planning["figures"] == []
     assert "nowhere.jsonl is not there" in planning["notes"][0]
     assert ceiling["details"]["runs"][0]["counts"]["claims"] == 9
     assert ceiling["details"]["bare_loops"][0]["pairs"] <= ceiling["details"]["runs"][0]["counts"]["pairs"]
     assert 0 <= figures_of(ceiling)["padding/run"] < 1
-    assert growth["details"]["runs"]["20"][0]["counts"]["claims"] == 20
-    assert figures_of(growth)["20/actor_private_memory"] > 0
+    assert scale["name"] == "scale" and scale["details"]["runs"]["20"][0]["counts"]["claims"] == 20
+    assert 0 < figures_of(scale)["20/actor_private_memory"] < 1024 * figures_of(scale)["20/whole_memory"]
     assert "share_of_ceiling" in output
     assert "tracking.db run" in output
     assert list((tmp_path / "out/scratch").rglob("*.jsonl")) == []
@@ -93,7 +93,7 @@ def test_whole_runs_are_measured_and_written_down(tmp_path: Path) -> None:
 def test_an_unknown_part_is_one_sentence(tmp_path: Path) -> None:
     status, _, errors = bench(tmp_path, "bench.parts=[planing]")
     assert status == 2
-    assert "known are planning, ceiling, growth, families" in errors
+    assert "known are planning, ceiling, growth, scale, families" in errors
 
 
 def test_both_sides_of_the_families_part_give_equal_probabilities(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def chunked(rows: Iterable[Row], chunk_rows: int) -> Iterator[list[Row]]:
     size = 0
     for row in rows:
         chunk.append(row)
-        size += len(row.raw or b"")
+        size += row.size if row.raw is None else len(row.raw)
         if len(chunk) >= chunk_rows or size >= _CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0

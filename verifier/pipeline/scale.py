@@ -7,10 +7,10 @@ from verifier.pipeline.compaction import FILE_ROWS
 from verifier.pipeline.verify import blocks_under_way
 
 SIZES = (10**6, 10**8, 10**10)
-_ID_BYTES = 8  # of a finished row, in Ray's filter of finished rows and on the driver at the end
+_ID_BYTES = 72  # of a claim's id on the driver while the corpus is read, at the most; 78 measured with 5 million
 _BLOCK_BYTES = 4_096  # of a block's metadata on the driver, measured: 2 to 4 KB
 # Where each begins to hurt: memory of a usual node, objects that a listing or a scan still takes in seconds.
-_LIMITS = {"ids of finished rows": 8e9, "metadata of blocks": 4e9, "result files": 1e5, "files of a run under way": 1e5}
+_LIMITS = {"ids of claims": 8e9, "metadata of blocks": 4e9, "result files": 1e5, "files of a run under way": 1e5}
 
 
 class Projection(NamedTuple):
@@ -48,7 +48,7 @@ def projections(
 def _projection(claims: int, pairs_per_claim: float, rate: float | None, block_rows: int) -> Projection:
     blocks, files = claims / block_rows, max(claims / FILE_ROWS, 1.0)
     uses = {
-        "ids of finished rows": claims * _ID_BYTES,
+        "ids of claims": claims * _ID_BYTES,
         "metadata of blocks": blocks * _BLOCK_BYTES,
         "result files": files,
         "files of a run under way": blocks,
@@ -58,7 +58,7 @@ def _projection(claims: int, pairs_per_claim: float, rate: float | None, block_r
     return Projection(
         claims,
         hours,
-        uses["ids of finished rows"] / 1e9,
+        uses["ids of claims"] / 1e9,
         uses["metadata of blocks"] / 1e9,
         files,
         blocks,

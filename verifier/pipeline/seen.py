@@ -1,4 +1,4 @@
-"""Which claim ids were seen before, and where first, in about 24 bytes an id."""
+"""Which claim ids were seen before, and where first, in about 24 bytes an id, and thrice that while runs are merged."""
 
 import hashlib
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ class SeenIds:
         run = (high[order], low[order], places[order])
         while self._runs and len(self._runs[-1][0]) <= 2 * len(run[0]):
             earlier = self._runs.pop()
-            joined = [np.concatenate(pair) for pair in zip(earlier, run, strict=True)]
-            order = np.argsort(joined[0], kind="stable")
-            run = (joined[0][order], joined[1][order], joined[2][order])
+            order = np.argsort(np.concatenate([earlier[0], run[0]]), kind="stable")
+            high, low, at = (np.concatenate(pair)[order] for pair in zip(earlier, run, strict=True))
+            run = (high, low, at)
         self._runs.append(run)

@@ -16,7 +16,7 @@ from pyarrow import fs as pafs
 
 from verifier.errors import ConfigurationError, InputError
 from verifier.pipeline.forms import registered_cases
-from verifier.pipeline.parquet import open_parquet
+from verifier.pipeline.parquet import read_batches
 from verifier.pipeline.storage import list_files
 from verifier.pipeline.validation import parse_object
 from verifier.redaction import without_secrets_in
@@ -27,6 +27,7 @@ MAX_ROW_BYTES = 64 << 20
 """The longest line of JSON lines, in bytes, after decompression; a longer one is the reject ``row_too_large``."""
 MAX_DOCUMENT_BYTES = 256 << 20
 """The largest JSON array or registered assay, in bytes, after decompression; a larger one is a ConfigurationError."""
+_NOT_SHOWN = b"(not shown: the parquet row cannot be read)"
 _SKIPPED_BYTES = 1 << 20  # of a row that is too long, read at a time
 RAW_BYTES = 64 << 10  # of a rejected row's text that is kept
 _JSON_SPACE = re.compile(r"[ \t\r\n]*+")
@@ -78,7 +79,8 @@ class InputFile:
 class Row:
     """One raw row: its place, and its bytes, its value or the error that reading it gave.
 
-    ``orphan`` says that the row belongs to no claim that could be named.
+    ``size`` is about what the row takes, in bytes, where there is no ``raw``; ``orphan`` says that the row belongs to
+    no claim that could be named.
     """
 
     place: int
@@ -86,6 +88,7 @@ class Row:
     value: Any = None
     error: InputError | None = None
     orphan: bool = False
+    size: int = 0
 
 
 def find_input(spec: InputSpec) -> list[InputFile]:
@@ -265,14 +268,11 @@ def _registered(file: InputFile, content: bytes) -> Iterator[tuple[int, Row]]:
 
 def _parquet_rows(file: InputFile, batch_rows: int) -> Iterator[tuple[int, Row]]:
     with file.filesystem.open_input_file(file.path) as handle:
-        table = open_parquet(handle, file.path)
-        names = table.schema_arrow.names
-        if len(set(names)) < len(names):
-            raise ConfigurationError(f"{file.path} has two columns of one name; rename one")
         number = 0
-        for batch in table.iter_batches(batch_size=batch_rows):
-            for row in _batch_rows(batch):
-                number += 1
+        for batch in read_batches(handle, file.path, batch_rows, MAX_ROW_BYTES):
+            size = 0 if batch is None else batch.nbytes // max(batch.num_rows, 1)
+            for row in [_too_large(_NOT_SHOWN)] if batch is None else _batch_rows(batch):
+                number, row.size = number + 1, size
                 yield number, row
 
 
@@ -294,7 +294,7 @@ def _single_row(batch: pa.RecordBatch) -> Row:
         problem = InputError("invalid_utf8", f"the row holds a string that is not valid UTF-8: {error.reason}")
     except (ValueError, OverflowError) as error:
         problem = InputError("bad_time", f"the row holds a value that cannot be read: {error}")
-    return Row(0, raw=b"(not shown: the parquet row cannot be read)", error=problem)
+    return Row(0, raw=_NOT_SHOWN, error=problem)
 
 
 def raw_text(row: Row) -> str:

@@ -145,7 +145,8 @@ def time_picture(timings: Mapping[str, Any]) -> bytes | None:
     figure = Figure(figsize=(7.2, 0.8 + 0.26 * len(taken)), layout="constrained")
     axes = figure.subplots()
     bars = axes.barh(list(taken), list(taken.values()), color=BLUE)
-    axes.bar_label(bars, [f"{seconds:,.1f} s" for seconds in taken.values()], padding=4, fontsize=9, color=INK)
+    labels = [f"{spent:,.{2 if spent < 10 else 0}f} s" for spent in taken.values()]
+    axes.bar_label(bars, labels, padding=4, fontsize=9, color=INK)
     axes.set_xlim(0, max(taken.values()) * 1.15)
     axes.invert_yaxis()
     axes.set_xlabel("seconds")
