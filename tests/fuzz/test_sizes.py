@@ -251,14 +251,6 @@ def test_one_text_many_times_in_parquet(table: pa.Table, expected: dict[str, int
     assert int(kilobytes) < 1_000_000, "the texts together are 1.4 GB or more"
 
 
-def test_more_values_than_a_row_group_may_have(tmp_path: Path) -> None:
-    numbers = pa.array(np.zeros((1 << 27) + 1, np.int8))
-    lists = pa.ListArray.from_arrays(pa.array([0, len(numbers)], pa.int32()), numbers)
-    pq.write_table(pa.table({"_numbers": lists}), tmp_path / "a.parquet")
-    with pytest.raises(ConfigurationError, match="over 134,217,728 values in a row group: write smaller row groups"):
-        prepare(InputSpec("claims", str(tmp_path / "a.parquet")), str(tmp_path / "out"))
-
-
 def test_a_pickle_in_arrow_metadata_is_not_run(tmp_path: Path) -> None:
     """Older releases of Arrow unpickled the extension type that a file names."""
     mark = tmp_path / "mark"

@@ -37,7 +37,9 @@ def bare_loop(model: str, pairs_file: str, threads: int, token_budget: int) -> d
     os.nice(_NICENESS)
     disable_progress_bar()  # type: ignore[no-untyped-call]
     torch.set_num_threads(threads)
-    network: Any = AutoModelForSequenceClassification.from_pretrained(model, dtype=torch.float32).eval()
+    network: Any = AutoModelForSequenceClassification.from_pretrained(
+        model, dtype=torch.float32, use_safetensors=True
+    ).eval()
     lines = Path(pairs_file).read_text(encoding="utf-8").splitlines()
     asked = [(premise, hypothesis) for premise, hypothesis in map(json.loads, lines)]
     batches = tokenized(AutoTokenizer.from_pretrained(model), asked, token_budget)

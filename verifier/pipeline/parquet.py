@@ -15,7 +15,6 @@ from verifier.pipeline.validation import MAX_DEPTH
 # Arrow and Polars go down a schema by recursion: some thousand levels, a file of 100 KB, overflow a usual stack.
 _STACK_BYTES = 256 << 20
 _MAX_SCHEMA_NODES = 1 << 15  # levels, columns or row groups; at most 3 KB of stack each
-_MAX_VALUES = 1 << 27  # of a column of a row group, a byte or so each before anything is known of them
 _MAX_FIXED_BYTES = 1 << 16  # of a column whose values have one length
 _GROUP_BYTES = 1 << 30  # of a row group, decompressed; more may stand in a few of its rows
 
@@ -48,8 +47,8 @@ def read_batches(source: Any, name: str, rows: int, row_bytes: int) -> Iterator[
     """The rows of a parquet file in order, at most ``rows`` and ``row_bytes`` in a batch; None is a row that has more.
 
     Texts are read as a dictionary and its indices, so that one text that stands in every row is held once; what a batch
-    would take is counted before it is expanded. Memory is bounded as far as the file's metadata says the truth about
-    the sizes of its pages.
+    would take is counted before it is expanded. Not bounded are numbers in a list, and pages larger than the metadata
+    of their row group says.
 
     Raises ConfigurationError, which calls the file ``name``, for what no limit could be kept on.
     """
@@ -66,13 +65,11 @@ def read_batches(source: Any, name: str, rows: int, row_bytes: int) -> Iterator[
 
 
 def _check_sizes(file: pq.ParquetFile, name: str) -> None:
-    metadata = file.metadata
-    columns = [metadata.schema.column(index) for index in range(len(metadata.schema))]
+    # Nothing is asked of the chunks of columns: Arrow ends the process where their metadata is damaged.
+    schema = file.metadata.schema
+    columns = [schema.column(index) for index in range(len(schema))]
     if any(column.physical_type == "FIXED_LEN_BYTE_ARRAY" and column.length > _MAX_FIXED_BYTES for column in columns):
         raise ConfigurationError(f"{name} has a column of values of over {_MAX_FIXED_BYTES} bytes each: write texts")
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    if any(group.column(index).num_values > _MAX_VALUES for group in groups for index in range(group.num_columns)):
-        raise ConfigurationError(f"{name} has over {_MAX_VALUES:,} values in a row group: write smaller row groups")
     if any(_is_opaque(kind) for kind in file.schema_arrow.types):
         raise ConfigurationError(f"{name} has texts in a column of an extension type: write them as plain texts")
 
