@@ -16,7 +16,8 @@ from verifier.pipeline.validation import MAX_DEPTH
 _STACK_BYTES = 256 << 20
 _MAX_SCHEMA_NODES = 1 << 15  # levels, columns or row groups; at most 3 KB of stack each
 _MAX_FIXED_BYTES = 1 << 16  # of a column whose values have one length
-_GROUP_BYTES = 1 << 30  # of a row group, decompressed; more may stand in a few of its rows
+_GROUP_BYTES = 1 << 30  # of a row group, decompressed: most of more may stand in a few of its rows
+_FEW_ROWS = 256  # read together from such a group; each batch copies a page of texts
 
 
 def open_parquet(source: Any, name: str) -> pq.ParquetFile:
@@ -59,8 +60,8 @@ def read_batches(source: Any, name: str, rows: int, row_bytes: int) -> Iterator[
     _check_sizes(file, name)
     file = pq.ParquetFile(source, metadata=metadata, read_dictionary=_texts(metadata.schema))
     for number in range(metadata.num_row_groups):
-        few = metadata.row_group(number).total_byte_size > _GROUP_BYTES
-        for batch in file.iter_batches(batch_size=1 if few else rows, row_groups=[number]):
+        large = metadata.row_group(number).total_byte_size > _GROUP_BYTES
+        for batch in file.iter_batches(batch_size=min(rows, _FEW_ROWS) if large else rows, row_groups=[number]):
             yield from _expanded(batch, schema, row_bytes)
 
 
