@@ -1,6 +1,7 @@
 """The pictures of a report, as PNG bytes; colours are Okabe and Ito's, told apart by colour-blind readers."""
 
 import io
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -159,5 +160,7 @@ def png(figure: Figure, *panels: Axes) -> bytes:
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=9, colors=INK)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=160)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a label in another script: the page has it
+        figure.savefig(buffer, format="png", dpi=160)
     return buffer.getvalue()
