@@ -185,6 +185,22 @@ def test_a_disk_that_fills_and_an_object_store_that_overflows(tmp_path: Path) ->
     assert run["this_session"]["spilled_bytes"] > 0
 
 
+def test_a_driver_that_is_told_to_end_and_one_that_is_killed(tmp_path: Path) -> None:
+    quiet = write(tmp_path, 200)
+    finished = [0]
+    for ending, status in ((signal.SIGTERM, 3), (signal.SIGKILL, -signal.SIGKILL)):
+        with started(tmp_path, *JOB, FREE_DELAY=0.2) as driver:
+            driver.wait_for(lambda: finished_rows(str(tmp_path / "out")) >= finished[-1] + 20, every=0.2)
+            driver.process.send_signal(ending)
+            assert driver.process.wait(60) == status, driver.errors()
+            assert (RESUMES in driver.errors()) == (ending == signal.SIGTERM)
+        finished.append(finished_rows(str(tmp_path / "out")))
+    with started(tmp_path, *JOB) as driver:
+        assert driver.process.wait(240) == 0, driver.errors()
+    check(tmp_path, quiet)
+    assert 0 < finished[1] < finished[2] < 200
+
+
 def test_an_output_that_is_read_only_stops_before_anything_is_loaded(tmp_path: Path) -> None:
     write(tmp_path, 3)
     (tmp_path / "out").mkdir()
