@@ -17,6 +17,7 @@ from tests.fuzz.sizes import SCANNERS, TEXTS, bomb, bundle, cited, long_line, ma
 from verifier.assays.cohorts.loading import LOADERS
 from verifier.errors import ConfigurationError
 from verifier.pipeline import sources
+from verifier.pipeline.parquet import read_batches
 from verifier.pipeline.prepare import prepare
 from verifier.pipeline.sources import InputSpec
 
@@ -194,9 +195,10 @@ def _tables() -> dict[str, tuple[pa.Table, str | dict[str, int]]]:
         "nothing": (pa.table({}), {}),
         "long values of one length": (
             pa.table(row | {"_b": pa.array([b"x" * 70_000], pa.binary(70_000))}),
-            "bytes each",
+            "fixed lengths",
         ),
         "texts of an extension type": (pa.table(row | {"claim": pa.array(['"x"'], pa.json_())}), "extension type"),
+        "a map": (pa.table(row | {"_m": pa.array([[("k", "v")]], pa.map_(pa.string(), pa.string()))}), {}),
         "views": (pa.table(row | {"claim": pa.array(["x"], pa.string_view())}), {}),
     }
 
@@ -249,6 +251,24 @@ def test_one_text_many_times_in_parquet(table: pa.Table, expected: dict[str, int
     rejects, _, kilobytes = in_process(code).rpartition(" ")
     assert rejects == str(expected)
     assert int(kilobytes) < 1_000_000, "the texts together are 1.4 GB or more"
+
+
+def test_batches_of_a_text_that_stays_a_dictionary_are_bounded_too(tmp_path: Path) -> None:
+    """Arrow's schema in the file says that the column is a dictionary, so that the batch has one."""
+    pq.write_table(repeated("x" * (1 << 20), 17, rows=30), tmp_path / "a.parquet", dictionary_pagesize_limit=1 << 30)
+    batches = list(read_batches(str(tmp_path / "a.parquet"), "a", 2000, 64 << 20))
+    assert sum(batch.num_rows for batch, _ in batches if batch) == 30
+    assert all(17 << 20 < size < 64 << 20 for _, size in batches) and sum(size for _, size in batches) > 30 * 17 << 20
+
+
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", "PLAIN"])
+def test_every_encoding_of_texts_is_read(encoding: str, tmp_path: Path) -> None:
+    claims = [f"Claim {number} holds." for number in range(5000)]
+    table = pa.table({"claim_id": claims, "claim": claims, "evidence": [[]] * 5000})
+    columns = {"claim": encoding}
+    pq.write_table(table, tmp_path / "a.parquet", use_dictionary=["claim_id"], column_encoding=columns)
+    assert prepare(InputSpec("claims", str(tmp_path / "a.parquet")), str(tmp_path / "out")).rows == 5000
+    assert pl.read_parquet(tmp_path / "out/work/*.parquet")["claim"].to_list() == claims
 
 
 def test_a_pickle_in_arrow_metadata_is_not_run(tmp_path: Path) -> None:

@@ -78,6 +78,17 @@ def test_a_node_that_goes_and_one_that_comes(tmp_path: Path) -> None:
     assert len({line.split()[0] for line in lines(log)}) == 2, "one actor on the node that went, one on the new node"
 
 
+def test_actors_that_no_single_node_can_hold_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, 3)
+    with several_nodes() as cluster:
+        for _ in range(2):
+            cluster.add_node(num_cpus=3)
+        there = ("cluster=existing", f"cluster.address={cluster.address}", "actors.num_cpus=4")
+        with started(tmp_path, *JOB, *there) as driver:
+            assert driver.process.wait(90) == 2, driver.errors()
+            assert "the nodes of the cluster, one by one, have room for 0" in driver.errors()
+
+
 @contextmanager
 def several_nodes(**settings: object) -> Iterator[Cluster]:
     """A cluster of several nodes on this machine, whose workers find the modules of the tests and these settings."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -35,9 +36,9 @@ def _finished(folder: Path, **changes: object) -> None:
     (output / "run.json").write_text(json.dumps(run))
 
 
-def _damaged(folder: Path) -> None:
+def _damaged(content: bytes, folder: Path) -> None:
     (folder / "out").mkdir()
-    (folder / "out/run.json").write_text('{"status": "fini')
+    (folder / "out/run.json").write_bytes(content)
 
 
 def _results_in_the_way(folder: Path) -> None:
@@ -120,7 +121,21 @@ CASES = {
         (*FREE, *CLAIMS, "ledger=ledger.jsonl"), ("out belongs to", "held back"), prepare=_sealed_in_another_file
     ),
     "results is a file": Case((*FREE, *CLAIMS), ("out/results is a file",), prepare=_results_in_the_way),
-    "run.json damaged": Case((*FREE, *CLAIMS), ("run.json is damaged", "output.dir"), prepare=_damaged),
+    **{
+        f"run.json damaged: {content[:20]!r}": Case(
+            (*FREE, *CLAIMS), ("run.json is damaged", "output.dir"), prepare=partial(_damaged, content)
+        )
+        for content in (b'{"status": "fini', b"\xff", b"[" * 100_000, b'{"identity": [], "status": "", "input": {}}')
+    },
+    "inputs damaged": Case(
+        (*FREE, *CLAIMS), ("run.json is damaged",), prepare=partial(_finished, input={"inputs": "x"})
+    ),
+    "output within the input": Case((*FREE, "data=claims", "data.path=."), ("out, which lies in ., the input",)),
+    "GPUs below 0": Case(("cluster.num_gpus=-1",), ("cluster.num_gpus is -1",)),
+    "part of two GPUs": Case(("actors.num_gpus=1.5",), ("actors.num_gpus is 1.5", "whole")),
+    "a sliver of a processor": Case(("actors.num_cpus=1e-9",), ("actors.num_cpus is 1e-09", "0.0001")),
+    "an absurd batch": Case(("actors.batch_size=100000000000000000000",), ("actors.batch_size", "1,000,000")),
+    "an absurd object store": Case((*FREE, *CLAIMS, "cluster.object_store_gb=1e-9"), ("Ray cannot start", "memory")),
     "another run": Case((*FREE, *CLAIMS), ("belongs to another run",), prepare=_finished),
     "object store below 0": Case(("cluster.object_store_gb=-1",), ("cluster.object_store_gb is -1",)),
     "no processors": Case(("cluster.num_cpus=0",), ("cluster.num_cpus is 0",)),

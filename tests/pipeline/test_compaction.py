@@ -73,17 +73,25 @@ def test_few_files_unmarked_ones_and_rows_finished_twice_are_left_alone(tmp_path
 
 
 class Interrupted:
-    """A filesystem that ends the process, so to speak, before its n-th change."""
+    """A filesystem that ends the process, so to speak, in its n-th change: of a file it leaves a piece."""
 
     def __init__(self, filesystem: Any, changes: int) -> None:
         self._filesystem, self._left = filesystem, changes
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("open_output_stream", "delete_file"):
+        if name in ("open_output_stream", "delete_file", "move"):
             if not self._left:
-                raise KeyboardInterrupt
+                return self._cut_short if name == "open_output_stream" else _interrupt
             self._left -= 1
         return getattr(self._filesystem, name)
+
+    def _cut_short(self, path: str) -> None:
+        Path(path).write_bytes(b"PAR1")
+        raise KeyboardInterrupt
+
+
+def _interrupt(*_: str) -> None:
+    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("changes", [*range(8), 20, 40, 51])

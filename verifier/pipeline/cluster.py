@@ -3,11 +3,11 @@
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 import ray
 
@@ -18,6 +18,8 @@ from verifier.exits import interrupt_on_sigterm
 SPARE_CPUS = 2
 _SMALLEST_LOCAL = 4
 _KNOCK_SECONDS = 20
+_MOST_CLAIMS = 1_000_000  # of a batch
+_LEAST_SHARE = 0.0001  # of a processor or GPU that Ray can deal out
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Cluster:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigurationError(f"cluster.{name} is {value}: a number above 0 expected, or null")
+        if self.num_gpus is not None and self.num_gpus < 0:
+            raise ConfigurationError(f"cluster.num_gpus is {self.num_gpus}: a number from 0 on expected, or null")
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,13 @@ class ActorPool:
             raise ConfigurationError(
                 f"actors.min_size is {self.min_size} and actors.max_size {self.max_size}: 1 <= min <= max expected"
             )
-        if self.batch_size < 1:
-            raise ConfigurationError(f"actors.batch_size is {self.batch_size}: at least 1 expected")
-        if not 0 <= self.num_cpus < inf or not 0 <= self.num_gpus < inf:
-            raise ConfigurationError("actors.num_cpus and actors.num_gpus must be numbers from 0 on")
+        if not 1 <= self.batch_size <= _MOST_CLAIMS:
+            raise ConfigurationError(f"actors.batch_size is {self.batch_size}: 1 to {_MOST_CLAIMS:,} expected")
+        for name, share in (("num_cpus", self.num_cpus), ("num_gpus", self.num_gpus)):
+            if not 0 <= share < inf or 0 < share < _LEAST_SHARE:
+                raise ConfigurationError(f"actors.{name} is {share:g}: 0 or a number from {_LEAST_SHARE} on expected")
+        if self.num_gpus > 1 and self.num_gpus % 1:
+            raise ConfigurationError(f"actors.num_gpus is {self.num_gpus:g}: above 1 it must be whole")
 
 
 @contextmanager
@@ -99,15 +106,19 @@ def _connect(cluster: Cluster) -> None:
             reason = str(error).splitlines()[0]
             raise ConfigurationError(f"no Ray cluster answers at {cluster.address}: {reason}") from error
         return
-    ray.init(
-        address="local",
-        num_cpus=cluster.num_cpus or max(os.cpu_count() or 1, _SMALLEST_LOCAL),
-        num_gpus=cluster.num_gpus,
-        object_store_memory=int(cluster.object_store_gb * 1e9) if cluster.object_store_gb else None,
-        logging_level=logging.ERROR,
-        log_to_driver=False,
-        include_dashboard=False,
-    )
+    try:
+        ray.init(
+            address="local",
+            num_cpus=cluster.num_cpus or max(os.cpu_count() or 1, _SMALLEST_LOCAL),
+            num_gpus=cluster.num_gpus,
+            object_store_memory=int(cluster.object_store_gb * 1e9) if cluster.object_store_gb else None,
+            logging_level=logging.ERROR,
+            log_to_driver=False,
+            include_dashboard=False,
+        )
+    except (ValueError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigurationError(f"Ray cannot start with what cluster= gives it: {reason}") from error
 
 
 def _knock(address: str) -> None:
@@ -136,3 +147,16 @@ def check_room(pool: ActorPool, members: int = 0) -> None:
             f"{models} actors of {pool.num_gpus:g} GPUs are asked for, the cluster has {gpus:g}:"
             " lower actors.min_size or set actors.num_gpus=0"
         )
+    nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    fitting = sum(_fitting(pool, node["Resources"]) for node in nodes if node["Alive"])
+    if models > fitting:
+        raise ConfigurationError(
+            f"{models} actors of {pool.num_cpus:g} CPUs and {pool.num_gpus:g} GPUs are asked for, and the nodes of the"
+            f" cluster, one by one, have room for {fitting:g}: lower actors.min_size, num_cpus or num_gpus"
+        )
+
+
+def _fitting(pool: ActorPool, there: Mapping[str, float]) -> float:
+    """Actors that fit on one node."""
+    asked = {"CPU": pool.num_cpus, "GPU": pool.num_gpus}
+    return min((there.get(name, 0.0) // share for name, share in asked.items() if share), default=inf)

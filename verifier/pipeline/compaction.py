@@ -13,7 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from verifier.pipeline.marks import mark_of, marks_of, parquet_in, read_column, read_footer, read_table
+from verifier.pipeline.marks import (
+    mark_of,
+    marks_of,
+    parquet_in,
+    read_column,
+    read_footer,
+    read_table,
+    replace_table,
+)
 from verifier.pipeline.storage import open_filesystem
 
 FILE_ROWS = 100_000
@@ -72,8 +80,7 @@ def _put_together(filesystem: pafs.FileSystem, root: str, name: str, marks: Mapp
     finished = pa.concat_arrays(
         [chunk for mark in marks.values() for chunk in read_column(filesystem, mark, "row_id").chunks]
     )
-    with filesystem.open_output_stream(f"{root}/checkpoint/{name}.parquet") as stream:
-        pq.write_table(pa.table({"row_id": finished}), stream)
+    replace_table(filesystem, f"{root}/checkpoint/{name}.parquet", pa.table({"row_id": finished}))
     for path, mark in marks.items():
         filesystem.delete_file(mark)
         filesystem.delete_file(path)

@@ -105,8 +105,8 @@ def read_run(run_dir: str) -> dict[str, Any] | None:
         return None
     try:
         run: dict[str, Any] = json.loads(text)
-        run["identity"], run["input"]["inputs"], run["status"]
-    except (ValueError, KeyError, TypeError) as error:
+        run["status"], run["identity"].keys(), [file["sha256"] for file in run["input"]["inputs"]]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigurationError(f"{run_dir}/{RUN_FILE} is damaged: use another output.dir") from error
     return run
 

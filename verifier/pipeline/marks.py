@@ -61,7 +61,7 @@ def _readable(path: str) -> Iterator[None]:
 
 
 def replace_table(filesystem: pafs.FileSystem, path: str, table: pa.Table) -> None:
-    """Write a parquet file in place of another; a kill leaves one or the other whole. No rows: no file."""
+    """Write a parquet file, perhaps in place of another; a kill leaves what was there whole. No rows: no file."""
     if not table.num_rows:
         filesystem.delete_file(path)
         return

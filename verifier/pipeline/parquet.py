@@ -15,7 +15,8 @@ from verifier.pipeline.validation import MAX_DEPTH
 # Arrow and Polars go down a schema by recursion: some thousand levels, a file of 100 KB, overflow a usual stack.
 _STACK_BYTES = 256 << 20
 _MAX_SCHEMA_NODES = 1 << 15  # levels, columns or row groups; at most 3 KB of stack each
-_MAX_FIXED_BYTES = 1 << 16  # of a column whose values have one length
+_MAX_FIXED_BYTES = 1 << 16  # of one value of each column whose values have one length, together
+_OBJECT_BYTES = 64  # of a value as Python holds it, beside a text's own
 _GROUP_BYTES = 1 << 30  # of a row group, decompressed: most of more may stand in a few of its rows
 _FEW_ROWS = 256  # read together from such a group; each batch copies a page of texts
 
@@ -44,8 +45,10 @@ def open_parquet(source: Any, name: str) -> pq.ParquetFile:
     return opened.result()
 
 
-def read_batches(source: Any, name: str, rows: int, row_bytes: int) -> Iterator[pa.RecordBatch | None]:
-    """The rows of a parquet file in order, at most ``rows`` and ``row_bytes`` in a batch; None is a row that has more.
+def read_batches(source: Any, name: str, rows: int, row_bytes: int) -> Iterator[tuple[pa.RecordBatch | None, int]]:
+    """The rows of a parquet file in order, in batches of at most ``rows``, each with about its bytes in Python.
+
+    Those are at most ``row_bytes``; None stands for one row that takes more.
 
     Texts are read as a dictionary and its indices, so that one text that stands in every row is held once; what a batch
     would take is counted before it is expanded. Not bounded are numbers in a list, and pages larger than the metadata
@@ -54,23 +57,43 @@ def read_batches(source: Any, name: str, rows: int, row_bytes: int) -> Iterator[
     Raises ConfigurationError, which calls the file ``name``, for what no limit could be kept on.
     """
     file = open_parquet(source, name)
-    schema, metadata = file.schema_arrow, file.metadata
+    schema = file.schema_arrow
     if len(set(schema.names)) < len(schema.names):
         raise ConfigurationError(f"{name} has two columns of one name; rename one")
+    if not schema.names and file.metadata.num_rows:
+        raise ConfigurationError(f"{name} has rows and no columns; write what they hold")
     _check_sizes(file, name)
-    file = pq.ParquetFile(source, metadata=metadata, read_dictionary=_texts(metadata.schema))
-    for number in range(metadata.num_row_groups):
-        large = metadata.row_group(number).total_byte_size > _GROUP_BYTES
-        for batch in file.iter_batches(batch_size=min(rows, _FEW_ROWS) if large else rows, row_groups=[number]):
+    for number in range(file.num_row_groups):
+        for batch in _group(file, source, number, rows):
             yield from _expanded(batch, schema, row_bytes)
+
+
+def _group(file: pq.ParquetFile, source: Any, number: int, rows: int) -> Iterator[pa.RecordBatch]:
+    """The batches of a row group, texts as dictionaries where Arrow can read them so."""
+    metadata, few, done = file.metadata, min(rows, _FEW_ROWS), 0
+    large = metadata.row_group(number).total_byte_size > _GROUP_BYTES
+    compact = pq.ParquetFile(source, metadata=metadata, read_dictionary=_texts(metadata.schema))
+    try:
+        for batch in compact.iter_batches(batch_size=few if large else rows, row_groups=[number]):
+            done += batch.num_rows
+            yield batch
+    except OSError as error:
+        if "Not yet implemented" not in str(error):
+            raise
+        # DELTA_BYTE_ARRAY and its like
+        for batch in file.iter_batches(batch_size=few, row_groups=[number]):
+            fresh = batch.slice(min(done, batch.num_rows))
+            done -= batch.num_rows - fresh.num_rows
+            if fresh.num_rows:
+                yield fresh
 
 
 def _check_sizes(file: pq.ParquetFile, name: str) -> None:
     # Nothing is asked of the chunks of columns: Arrow ends the process where their metadata is damaged.
     schema = file.metadata.schema
     columns = [schema.column(index) for index in range(len(schema))]
-    if any(column.physical_type == "FIXED_LEN_BYTE_ARRAY" and column.length > _MAX_FIXED_BYTES for column in columns):
-        raise ConfigurationError(f"{name} has a column of values of over {_MAX_FIXED_BYTES} bytes each: write texts")
+    if sum(column.length for column in columns if column.physical_type == "FIXED_LEN_BYTE_ARRAY") > _MAX_FIXED_BYTES:
+        raise ConfigurationError(f"{name} has values of fixed lengths of over {_MAX_FIXED_BYTES} bytes: write texts")
     if any(_is_opaque(kind) for kind in file.schema_arrow.types):
         raise ConfigurationError(f"{name} has texts in a column of an extension type: write them as plain texts")
 
@@ -87,16 +110,16 @@ def _is_opaque(kind: pa.DataType) -> bool:
     return any(_is_opaque(kind.field(index).type) for index in range(kind.num_fields))
 
 
-def _expanded(batch: pa.RecordBatch, schema: pa.Schema, row_bytes: int) -> Iterator[pa.RecordBatch | None]:
+def _expanded(batch: pa.RecordBatch, schema: pa.Schema, limit: int) -> Iterator[tuple[pa.RecordBatch | None, int]]:
     size = sum(_bytes(column) for column in batch.columns)
-    if size <= row_bytes:
-        yield _plain(batch, schema)
+    if size <= limit:
+        yield _plain(batch, schema), size
     elif batch.num_rows == 1:
-        yield None
+        yield None, 0
     else:
         half = batch.num_rows // 2
-        yield from _expanded(batch.slice(0, half), schema, row_bytes)
-        yield from _expanded(batch.slice(half), schema, row_bytes)
+        yield from _expanded(batch.slice(0, half), schema, limit)
+        yield from _expanded(batch.slice(half), schema, limit)
 
 
 def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -107,15 +130,20 @@ def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _bytes(array: pa.Array) -> int:
-    """The bytes that the values of an array take once its dictionaries are expanded."""
-    kind = array.type
+    """About what the values of an array take as Python objects, its dictionaries expanded."""
+    kind, own = array.type, _OBJECT_BYTES * len(array)
+    if not len(array):
+        return 0
     if pa.types.is_dictionary(kind):
         if not pa.types.is_string(kind.value_type) and not pa.types.is_binary(kind.value_type):
-            return int(array.nbytes)
-        return int(pc.sum(pc.binary_length(array.dictionary).take(array.indices)).as_py() or 0)
+            return own
+        return own + int(pc.sum(pc.binary_length(array.dictionary).take(array.indices)).as_py() or 0)
     if pa.types.is_struct(kind):
-        return sum(_bytes(field) for field in array.flatten())
-    return _bytes(array.flatten()) if pa.types.is_nested(kind) else int(array.nbytes)
+        return own + sum(_bytes(field) for field in array.flatten())
+    if pa.types.is_map(kind):
+        first, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        return own + sum(_bytes(part.slice(first, end - first)) for part in (array.keys, array.items))
+    return own + (_bytes(array.flatten()) if pa.types.is_nested(kind) else int(array.nbytes))
 
 
 def _shallow(file: pq.ParquetFile, name: str) -> pq.ParquetFile:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
+from pathlib import PurePosixPath
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
@@ -92,8 +93,9 @@ def prepare(
         raise ConfigurationError(f"{spec.format!r} is no input format; known are auto, jsonl, json, parquet")
     if on_error not in ("reject", "fail"):
         raise ConfigurationError(f"input.on_error is {on_error!r}; known are reject, fail")
-    files = find_input(spec)
     filesystem, root = open_filesystem(output_dir)
+    _refuse_output_within(spec, filesystem, root)
+    files = find_input(spec)
     summary = load_summary(filesystem, root)
     if summary is not None:
         refuse_another_input(summary, spec, files, max_evidence, output_dir)
@@ -110,6 +112,13 @@ def prepare(
     if max_rejects is not None and summary.rejects > max_rejects:
         raise TooManyRejects(summary, max_rejects, output_dir)
     return summary
+
+
+def _refuse_output_within(spec: InputSpec, filesystem: pafs.FileSystem, root: str) -> None:
+    for path in filter(str.strip, spec.paths):
+        other, folder = open_filesystem(path)
+        if type(other) is type(filesystem) and PurePosixPath(root).is_relative_to(folder):
+            raise ConfigurationError(f"output.dir is {root}, which lies in {path}, the input: use one outside of it")
 
 
 def _failed(first_reject: str) -> ConfigurationError:

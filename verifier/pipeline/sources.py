@@ -269,10 +269,9 @@ def _registered(file: InputFile, content: bytes) -> Iterator[tuple[int, Row]]:
 def _parquet_rows(file: InputFile, batch_rows: int) -> Iterator[tuple[int, Row]]:
     with file.filesystem.open_input_file(file.path) as handle:
         number = 0
-        for batch in read_batches(handle, file.path, batch_rows, MAX_ROW_BYTES):
-            size = 0 if batch is None else batch.nbytes // max(batch.num_rows, 1)
+        for batch, size in read_batches(handle, file.path, batch_rows, MAX_ROW_BYTES):
             for row in [_too_large(_NOT_SHOWN)] if batch is None else _batch_rows(batch):
-                number, row.size = number + 1, size
+                number, row.size = number + 1, size // batch.num_rows if batch else 0
                 yield number, row
 
 

@@ -101,7 +101,10 @@ def read_text(filesystem: pafs.FileSystem, path: str) -> str | None:
         return None
     with filesystem.open_input_stream(path) as stream:
         content: bytes = stream.read()
-    return content.decode()
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path} is damaged: it is no UTF-8; use another output.dir") from error
 
 
 def write_text(filesystem: pafs.FileSystem, path: str, text: str) -> None:

@@ -132,7 +132,7 @@ def _figure(value: float | None) -> str:
 
 
 def _seconds(value: Any) -> str:
-    if not isinstance(value, float | int):
+    if not isinstance(value, float | int) or not abs(value) < 1e15:
         return str(value)
     return f"{value * 1000:.1f} ms" if value < 1 else f"{value:.2f} s" if value < 120 else f"{value / 60:.1f} min"
 
