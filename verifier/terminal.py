@@ -105,13 +105,14 @@ def show_estimate(estimate: Estimate, scale: Sequence[Projection]) -> None:
     _show_counts(estimate)
     table = Table(title="Larger runs of such claims", title_justify="left")
     names = ("actor hours", "ids of claims", "metadata of blocks", "result files", "files under way")
-    for name in ("claims", *names, "what hurts first"):
-        table.add_column(name, justify="left" if name == "what hurts first" else "right")
+    for name in ("claims", *names):
+        table.add_column(name, justify="right")
+    table.add_column("what hurts first", no_wrap=True)
     for one in scale:
         hours = f"{one.actor_hours:,.1f}" if one.actor_hours is not None else "–"
         sizes = (f"{one.id_gigabytes:,.2f} GB", f"{one.metadata_gigabytes:,.2f} GB")
         table.add_row(
-            f"{one.claims:.0e}", hours, *sizes, f"{one.files:,.0f}", f"{one.files_under_way:,.0f}", one.bottleneck
+            f"{one.claims:.0e}", hours, *sizes, f"{one.files:,.0f}", f"{one.files_under_way:.1e}", one.bottleneck
         )
     console.print(table)
     if any(one.actor_hours is None for one in scale):

@@ -10,7 +10,7 @@ SIZES = (10**6, 10**8, 10**10)
 _ID_BYTES = 72  # of a claim's id on the driver while the corpus is read, at the most; 78 measured with 5 million
 _BLOCK_BYTES = 4_096  # of a block's metadata on the driver, measured: 2 to 4 KB
 # Where each begins to hurt: memory of a usual node, objects that a listing or a scan still takes in seconds.
-_LIMITS = {"ids of claims": 8e9, "metadata of blocks": 4e9, "result files": 1e5, "files of a run under way": 1e5}
+_LIMITS = {"ids of claims": 8e9, "metadata of blocks": 4e9, "result files": 1e5, "files under way": 1e5}
 
 
 class Projection(NamedTuple):
@@ -37,7 +37,7 @@ def projections(
         sizes: claims.
 
     >>> [one.bottleneck for one in projections(3, 1000, 2000)]
-    ['none', 'files of a run under way', 'files of a run under way']
+    ['none', 'files under way', 'files under way']
     >>> round(projections(3, 1000, 2000)[1].actor_hours)
     83
     """
@@ -51,7 +51,7 @@ def _projection(claims: int, pairs_per_claim: float, rate: float | None, block_r
         "ids of claims": claims * _ID_BYTES,
         "metadata of blocks": blocks * _BLOCK_BYTES,
         "result files": files,
-        "files of a run under way": blocks,
+        "files under way": blocks,
     }
     worst = max(uses, key=lambda name: uses[name] / _LIMITS[name])
     hours = claims * pairs_per_claim / rate / 3600 if rate else None
