@@ -228,16 +228,18 @@ def repeated(text: str, times: int, rows: int | None = None) -> pa.Table:
 
 
 @pytest.mark.parametrize(
-    ("table", "expected"),
+    ("megabytes", "times", "rows", "expected"),
     [
-        (repeated("x" * (20 << 20), 80), {"repeated_claim_id": 79}),
-        (repeated("x" * (65 << 20), 30), {"row_too_large": 30}),
-        (repeated("x" * (4 << 20), 17, rows=30), {"row_too_large": 30}),
+        (20, 80, None, {"repeated_claim_id": 79}),
+        (65, 30, None, {"row_too_large": 30}),
+        (4, 17, 30, {"row_too_large": 30}),
     ],
     ids=["in every row", "longer than a row may be", "in every item of a list"],
 )
-def test_one_text_many_times_in_parquet(table: pa.Table, expected: dict[str, int], tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
+def test_one_text_many_times_in_parquet(
+    megabytes: int, times: int, rows: int | None, expected: dict[str, int], tmp_path: Path
+) -> None:
+    path, table = tmp_path / "a.parquet", repeated("x" * (megabytes << 20), times, rows)
     pq.write_table(table, path, dictionary_pagesize_limit=1 << 30, compression="zstd", store_schema=False)
     assert path.stat().st_size < 100_000
     code = (

@@ -73,7 +73,7 @@ def test_whole_runs_are_measured_and_written_down(tmp_path: Path) -> None:
         "bench.ceiling.demo=6",
         "bench.ceiling.threads=1",
         f"bench.ceiling.shape={{{TINY}}}",
-        "bench.scale.sizes=[20]",
+        "bench.scale.sizes=[20,40]",
         "tracking.uri=sqlite:///tracking.db",
     )
     assert status == 0, errors
@@ -83,8 +83,9 @@ def test_whole_runs_are_measured_and_written_down(tmp_path: Path) -> None:
     assert ceiling["details"]["runs"][0]["counts"]["claims"] == 9
     assert ceiling["details"]["bare_loops"][0]["pairs"] <= ceiling["details"]["runs"][0]["counts"]["pairs"]
     assert 0 <= figures_of(ceiling)["padding/run"] < 1
-    assert scale["name"] == "scale" and scale["details"]["runs"]["20"][0]["counts"]["claims"] == 20
-    assert 0 < figures_of(scale)["20/actor_private_memory"] < 1024 * figures_of(scale)["20/whole_memory"]
+    assert scale["name"] == "scale"
+    assert [scale["details"]["runs"][size][0]["counts"]["claims"] for size in ("20", "40")] == [20, 40]
+    assert 0 < figures_of(scale)["40/actor_private_memory"] < 1024 * figures_of(scale)["40/whole_memory"]
     assert "share_of_ceiling" in output
     assert "tracking.db run" in output
     assert list((tmp_path / "out/scratch").rglob("*.jsonl")) == []

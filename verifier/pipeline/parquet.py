@@ -63,16 +63,17 @@ def read_batches(source: Any, name: str, rows: int, row_bytes: int) -> Iterator[
     if not schema.names and file.metadata.num_rows:
         raise ConfigurationError(f"{name} has rows and no columns; write what they hold")
     _check_sizes(file, name)
+    texts = [column.path for column in _columns(file) if column.physical_type == "BYTE_ARRAY"]
+    compact = pq.ParquetFile(source, metadata=file.metadata, read_dictionary=texts)
     for number in range(file.num_row_groups):
-        for batch in _group(file, source, number, rows):
+        for batch in _group(compact, file, number, rows):
             yield from _expanded(batch, schema, row_bytes)
 
 
-def _group(file: pq.ParquetFile, source: Any, number: int, rows: int) -> Iterator[pa.RecordBatch]:
-    """The batches of a row group, texts as dictionaries where Arrow can read them so."""
-    metadata, few, done = file.metadata, min(rows, _FEW_ROWS), 0
-    large = metadata.row_group(number).total_byte_size > _GROUP_BYTES
-    compact = pq.ParquetFile(source, metadata=metadata, read_dictionary=_texts(metadata.schema))
+def _group(compact: pq.ParquetFile, file: pq.ParquetFile, number: int, rows: int) -> Iterator[pa.RecordBatch]:
+    """The batches of a row group, from ``compact`` with texts as dictionaries, from ``file`` where Arrow cannot."""
+    few, done = min(rows, _FEW_ROWS), 0
+    large = file.metadata.row_group(number).total_byte_size > _GROUP_BYTES
     try:
         for batch in compact.iter_batches(batch_size=few if large else rows, row_groups=[number]):
             done += batch.num_rows
@@ -90,17 +91,16 @@ def _group(file: pq.ParquetFile, source: Any, number: int, rows: int) -> Iterato
 
 def _check_sizes(file: pq.ParquetFile, name: str) -> None:
     # Nothing is asked of the chunks of columns: Arrow ends the process where their metadata is damaged.
-    schema = file.metadata.schema
-    columns = [schema.column(index) for index in range(len(schema))]
-    if sum(column.length for column in columns if column.physical_type == "FIXED_LEN_BYTE_ARRAY") > _MAX_FIXED_BYTES:
+    fixed = [column.length for column in _columns(file) if column.physical_type == "FIXED_LEN_BYTE_ARRAY"]
+    if sum(fixed) > _MAX_FIXED_BYTES:
         raise ConfigurationError(f"{name} has values of fixed lengths of over {_MAX_FIXED_BYTES} bytes: write texts")
     if any(_is_opaque(kind) for kind in file.schema_arrow.types):
         raise ConfigurationError(f"{name} has texts in a column of an extension type: write them as plain texts")
 
 
-def _texts(schema: pq.ParquetSchema) -> list[str]:
-    columns = (schema.column(index) for index in range(len(schema)))
-    return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+def _columns(file: pq.ParquetFile) -> list[pq.ColumnSchema]:
+    schema = file.metadata.schema
+    return [schema.column(index) for index in range(len(schema))]
 
 
 def _is_opaque(kind: pa.DataType) -> bool:
@@ -147,7 +147,6 @@ def _bytes(array: pa.Array) -> int:
 
 
 def _shallow(file: pq.ParquetFile, name: str) -> pq.ParquetFile:
-    schema = file.metadata.schema
-    if any(schema.column(index).path.count(".") >= MAX_DEPTH for index in range(len(schema))):
+    if any(column.path.count(".") >= MAX_DEPTH for column in _columns(file)):
         raise ConfigurationError(f"{name} has a column that nests more than {MAX_DEPTH} deep: flatten it")
     return file

@@ -270,8 +270,9 @@ def _parquet_rows(file: InputFile, batch_rows: int) -> Iterator[tuple[int, Row]]
     with file.filesystem.open_input_file(file.path) as handle:
         number = 0
         for batch, size in read_batches(handle, file.path, batch_rows, MAX_ROW_BYTES):
+            size_of_row = size // batch.num_rows if batch else 0
             for row in [_too_large(_NOT_SHOWN)] if batch is None else _batch_rows(batch):
-                number, row.size = number + 1, size // batch.num_rows if batch else 0
+                number, row.size = number + 1, size_of_row
                 yield number, row
 
 
