@@ -16,6 +16,7 @@ Result = TypeVar("Result")
 
 _PROC = Path("/proc")
 _ACTOR = "ray::MapWorker"  # how Ray Data names the process of an actor
+_SUM_SECONDS = 2.0  # between sums over all processes, for which Linux walks through their pages
 _MIB = 1024.0  # of the kB that Linux reports
 
 
@@ -66,16 +67,16 @@ def watched_memory(every_seconds: float = 0.2) -> Iterator[Watch]:
     watch, done = Watch(Memory(), Memory()), threading.Event()
 
     def sample() -> None:
-        actors: list[int] = []
-        looked = 0.0
+        summed = 0.0
         while not done.wait(every_seconds):
-            if time.monotonic() - looked > 2:
-                family, looked = _descendants(getpid()), time.monotonic()
-                actors = [pid for pid in family if _is_named(pid, _ACTOR)]
-                watch.whole = max(watch.whole, sum(_sizes(pid, "smaps_rollup").get("Pss", 0.0) for pid in family))
+            family = _descendants(getpid())
             watch.driver.see(getpid())
-            for pid in actors:
-                watch.actor.see(pid)
+            for pid in family:
+                if _is_named(pid, _ACTOR):
+                    watch.actor.see(pid)
+            if time.monotonic() - summed > _SUM_SECONDS:
+                summed = time.monotonic()
+                watch.whole = max(watch.whole, sum(_sizes(pid, "smaps_rollup").get("Pss", 0.0) for pid in family))
 
     thread = threading.Thread(target=sample, daemon=True)
     thread.start()
