@@ -15,7 +15,7 @@ from verifier.exits import run_job
 from verifier.fusion.config import FusionConfig
 from verifier.live import LiveRun
 from verifier.pipeline.answers import AnswersPlan, Model, Retrieval, execute_answers
-from verifier.pipeline.cluster import ActorPool, Cluster
+from verifier.pipeline.cluster import placement
 from verifier.pipeline.run import Checkpointing, InputLimits, Output, check_limits
 from verifier.pipeline.sources import InputSpec
 from verifier.pipeline.storage import open_filesystem
@@ -49,7 +49,7 @@ def plan_of(cfg: DictConfig) -> AnswersPlan:
         raise ConfigurationError(f"jobs.answers reads answers, not {data.form}: choose data=answers or demo_answers")
     if method == "receipts" and corpus is None:
         raise ConfigurationError("check=receipts retrieves from a corpus: give data.corpus=…, one row a passage")
-    actors = built(ActorPool, config["actors"], "actors")
+    cluster, actors = placement(config["cluster"], config["actors"])
     if actors.members == "separate":
         raise ConfigurationError("actors.members is separate: jobs.answers keeps its models together in each actor")
     return AnswersPlan(
@@ -63,7 +63,7 @@ def plan_of(cfg: DictConfig) -> AnswersPlan:
         embedder=_model(cfg, "embedder"),
         scorer=_scorer(cfg, method),
         retrieval=retrieval,
-        cluster=built(Cluster, config["cluster"], "cluster"),
+        cluster=cluster,
         actors=actors,
         max_rows_lost=built(Checkpointing, config["checkpoint"], "checkpoint").max_rows_lost,
         config=OmegaConf.to_container(cfg, resolve=True),  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ from verifier.assays.registration import Scorer
 from verifier.errors import ConfigurationError
 from verifier.exits import run_job
 from verifier.pipeline.assays import on_ray
-from verifier.pipeline.cluster import ActorPool, Cluster
+from verifier.pipeline.cluster import placement
 from verifier.pipeline.execution import plain_settings
 from verifier.pipeline.run import Checkpointing, Output
 from verifier.scorers.base import check_form, identify
@@ -68,13 +68,14 @@ def _form(cfg: DictConfig, method: str, scorer: Scorer) -> AssayForm:
 def _run(cfg: DictConfig) -> None:
     method = instantiate(cfg.method).func
     factory, scorer = scorer_of(cfg, method.asks, method.name)
+    cluster, actors = placement(values(cfg, "cluster"), values(cfg, "actors"))
     with shown_progress() as progress:
         decide = on_ray(
             f"{cfg.output.dir}/run",
             factory,
             identify(factory),
-            built(Cluster, values(cfg, "cluster"), "cluster"),
-            built(ActorPool, values(cfg, "actors"), "actors"),
+            cluster,
+            actors,
             built(Checkpointing, values(cfg, "checkpoint"), "checkpoint").max_rows_lost,
             {name: values(cfg, name) for name in ("scorer", "cluster", "actors", "checkpoint")},
             progress,

@@ -13,7 +13,7 @@ import conf  # noqa: F401  (registers resolvers)
 from verifier.assays.sealing import refuse_sealed
 from verifier.errors import ConfigurationError, LimitError
 from verifier.exits import run_job
-from verifier.pipeline.cluster import ActorPool, Cluster
+from verifier.pipeline.cluster import placement
 from verifier.pipeline.execution import Progress
 from verifier.pipeline.missing import MissingPlan, score_missing
 from verifier.pipeline.run import Checkpointing
@@ -41,12 +41,13 @@ def missing_scorer(config: dict[str, Any], progress: Progress) -> ScoreMissing:
         raise ConfigurationError("sweep.score_missing needs the scorer that the run was made with: give scorer=…")
     scorer = instantiate(config["scorer"], _convert_="all")
     refuse_unknown_arguments(scorer, "scorer")
+    cluster, actors = placement(config["cluster"], config["actors"])
     plan = MissingPlan(
         output_dir=f"{config['output']['dir']}/missing",
         scorer=scorer,
         scorer_identity=identify(scorer),
-        cluster=built(Cluster, config["cluster"], "cluster"),
-        actors=built(ActorPool, config["actors"], "actors"),
+        cluster=cluster,
+        actors=actors,
         max_rows_lost=built(Checkpointing, config["checkpoint"], "checkpoint").max_rows_lost,
         config=config,
     )

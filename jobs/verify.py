@@ -11,11 +11,11 @@ from verifier.assays.sealing import refuse_sealed
 from verifier.exits import run_job
 from verifier.grounding.answers import AnswerRules
 from verifier.live import LiveRun
-from verifier.pipeline.cluster import ActorPool, Cluster
+from verifier.pipeline.cluster import placement
 from verifier.pipeline.dry import estimate
 from verifier.pipeline.members import members_of
 from verifier.pipeline.run import Checkpointing, Dry, InputLimits, Output, RunPlan, check_limits, execute
-from verifier.pipeline.scale import projections
+from verifier.pipeline.scale import SIZES, projections
 from verifier.pipeline.sources import InputSpec
 from verifier.publish import publish, write_answers
 from verifier.scorers.base import check_form, identify
@@ -31,7 +31,7 @@ def plan_of(cfg: DictConfig) -> RunPlan:
     _refuse_unknown_names(config)
     max_rows_lost = built(Checkpointing, config["checkpoint"], "checkpoint").max_rows_lost
     data, limits = built(InputSpec, config["data"], "data"), built(InputLimits, config["input"], "input")
-    cluster, actors = built(Cluster, config["cluster"], "cluster"), built(ActorPool, config["actors"], "actors")
+    cluster, actors = placement(config["cluster"], config["actors"])
     built(AnswerRules, config["answers"], "answers")
     scorer = instantiate(cfg.scorer, _convert_="all")
     refuse_unknown_arguments(scorer, "scorer")
@@ -75,8 +75,9 @@ def main(cfg: DictConfig) -> None:
     if cfg.run.dry:
         with shown_progress() as progress:
             planned = estimate(plan, progress)
+        sizes = (planned.claims, *SIZES) if planned.claims else SIZES
         per_claim = planned.pairs / max(planned.claims, 1)
-        show_estimate(planned, projections(per_claim, cfg.run.pairs_per_second, plan.max_rows_lost))
+        show_estimate(planned, projections(per_claim, cfg.run.pairs_per_second, plan.max_rows_lost, sizes))
         return
     with LiveRun(plan.config["tracking"], plan.output_dir) as live:
         with shown_progress() as progress:

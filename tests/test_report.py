@@ -104,7 +104,7 @@ def test_everything_from_data_is_escaped(tmp_path: Path) -> None:
         [reject],
         config={EVIL: EVIL, "tracking": {"uri": "http://me:secret@host/x"}},
         model={"model": EVIL, "revision": EVIL, "dtype": EVIL},
-        timings={EVIL: EVIL, "verify": 2},
+        timings={EVIL: EVIL, "verify_seconds": 2},
         counts={EVIL: EVIL},
         input={EVIL: [EVIL]},
         versions={EVIL: EVIL},
@@ -194,3 +194,5 @@ def test_work_without_evidence_text(run_dir: Path, tmp_path: Path) -> None:
     pl.read_parquet(file).drop("evidence").write_parquet(file)
     (copy / "run.json").write_text(json.dumps({"timings": {"verify_seconds": 2}}))
     assert "145.0" in read(write_report(copy)).text  # 290 decided in 2 s
+    (copy / "run.json").write_text(json.dumps({"timings": {"verify_seconds": 2}, "this_session": {"claims": 90}}))
+    assert "45.0" in read(write_report(copy)).text  # it went on from 200

@@ -10,7 +10,8 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from verifier.tracking import flatten, git_commit, local_uri, open_run
+from verifier.errors import ConfigurationError
+from verifier.tracking import Tracking, flatten, git_commit, local_uri, open_run
 
 
 @pytest.fixture(autouse=True)
@@ -164,3 +165,15 @@ def test_flatten() -> None:
 def test_no_commit_outside_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert git_commit() is None
+
+
+def test_a_store_that_ray_would_delete_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "session/runtime_resources/working_dir_files/_ray_pkg_1"
+    copy.mkdir(parents=True)
+    monkeypatch.chdir(copy)
+    for uri in (None, "sqlite:///mlflow.db", f"sqlite:///{copy}/mlflow.db", f"file://{copy}/store", "store"):
+        with pytest.raises(ConfigurationError, match=r"tracking.uri is .* that Ray deletes"):
+            Tracking(uri=uri)
+    for uri in ("http://host:5000", f"sqlite:///{tmp_path}/mlflow.db", f"file://{tmp_path}/store", str(tmp_path)):
+        Tracking(uri=uri)
+    Tracking(enabled=False)

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from verifier.metrics import STATUSES, Metrics
 from verifier.pipeline.dry import Estimate
+from verifier.pipeline.execution import LOADING
 from verifier.pipeline.scale import Projection
 
 _LABEL = 60  # characters of a label
@@ -44,6 +45,8 @@ def shown_progress() -> Iterator[Any]:
             if phase not in tasks:
                 tasks[phase] = bars.add_task(phase, total=total, rate="")
                 started[phase] = (time.monotonic(), done)
+            for other, task in tasks.items():  # a finished phase keeps its bar, loading is over when something is done
+                bars.update(task, visible=other == phase or other != LOADING)
             since, before = started[phase]
             bars.update(tasks[phase], completed=done, total=total, rate=_detail(done - before, since, counts))
 
@@ -61,12 +64,15 @@ def _logged() -> Any:
         last["at"] = time.monotonic()
         of = f" of {total:,}" if total else ""
         left = _left(done - before, (total or done) - done, since)
-        console.print(f"{phase}: {done:,}{of} rows, {_detail(done - before, since, counts)}{left}")
+        rows = "" if phase == LOADING else f"{done:,}{of} rows, "
+        console.print(f"{phase}: {rows}{_detail(done - before, since, counts)}{left}")
 
     return show
 
 
 def _detail(done: int, since: float, counts: Mapping[str, float]) -> str:
+    if "GPU" in counts:
+        return f"no actor is ready yet, the cluster has {counts['CPU']:g} CPUs and {counts['GPU']:g} GPUs"
     rate = done / max(time.monotonic() - since, 1e-9)
     wanted = [f"{int(counts[name]):,} {name}" for name in ("pairs", "rejects", "unscored") if counts.get(name)]
     return ", ".join([f"{rate:,.0f}/s", *wanted])
@@ -103,20 +109,23 @@ def show_verdicts(counts: Mapping[str, Any], rejects_by_code: Mapping[str, int],
 def show_estimate(estimate: Estimate, scale: Sequence[Projection]) -> None:
     """Print what a run would do, and what larger ones like it would take."""
     _show_counts(estimate)
-    table = Table(title="Larger runs of such claims", title_justify="left")
-    names = ("actor hours", "ids of claims", "metadata of blocks", "result files", "files under way")
+    table = Table(title="This run, and larger ones of such claims", title_justify="left")
+    names = ("actor hours", "ids of claims, GB", "blocks, GB", "result files", "files under way")
     for name in ("claims", *names):
         table.add_column(name, justify="right")
     table.add_column("what hurts first", no_wrap=True)
     for one in scale:
         hours = f"{one.actor_hours:,.1f}" if one.actor_hours is not None else "–"
-        sizes = (f"{one.id_gigabytes:,.2f} GB", f"{one.metadata_gigabytes:,.2f} GB")
-        table.add_row(
-            f"{one.claims:.0e}", hours, *sizes, f"{one.files:,.0f}", f"{one.files_under_way:.1e}", one.bottleneck
-        )
+        sizes = (f"{one.id_gigabytes:,.2f}", f"{one.metadata_gigabytes:,.2f}")
+        files = (_short(one.files), _short(one.files_under_way))
+        table.add_row(_short(one.claims), hours, *sizes, *files, one.bottleneck)
     console.print(table)
     if any(one.actor_hours is None for one in scale):
         console.print("run.pairs_per_second=… as measured (jobs.bench, jobs.gpu_check) gives the hours of one actor")
+
+
+def _short(count: float) -> str:
+    return f"{count:,.0f}" if count < 10**6 else f"{count:.3g}"
 
 
 def _show_counts(estimate: Estimate) -> None:

@@ -19,6 +19,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from verifier.errors import ConfigurationError
+from verifier.pipeline.storage import is_in_ray_copy
 from verifier.redaction import without_secrets, without_secrets_in
 
 if TYPE_CHECKING:
@@ -38,12 +40,24 @@ NOT_IN_A_NAME = re.compile(r"[^\w\-. /]")  # what MLflow forbids in the name of 
 
 @dataclass(frozen=True)
 class Tracking:
-    """Where a job is tracked: ``uri`` None is the local store, ``run_name`` None the run directory's name."""
+    """Where a job is tracked: ``uri`` None is the local store, ``run_name`` None the run directory's name.
+
+    Raises ConfigurationError for a store that Ray would delete after a submitted job.
+    """
 
     enabled: bool = True
     uri: str | None = None
     experiment: str = "claim-verification"
     run_name: str | None = None
+
+    def __post_init__(self) -> None:
+        kind, _, place = (self.uri or local_uri()).rpartition("://")
+        place = place.removeprefix("/") if kind == "sqlite" else place  # SQLAlchemy's way to write a path
+        if self.enabled and kind in ("sqlite", "file", "") and is_in_ray_copy(Path(place).absolute().as_posix()):
+            raise ConfigurationError(
+                f"tracking.uri is {self.uri or 'not given'}, in the copy of your folder that Ray deletes after"
+                " the job: give the URI of a server or of a file elsewhere, or set tracking=none"
+            )
 
 
 class Tracker:

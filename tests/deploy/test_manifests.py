@@ -73,6 +73,11 @@ def test_ray_up_takes_its_file() -> None:
         validate_config(prepare_config(copy.deepcopy(RAY_UP) | {"max_wokers": 3}))
 
 
+def test_nobody_submits_without_a_token() -> None:
+    assert CLUSTER["authOptions"] == {"mode": "token"}
+    assert "--env=RAY_AUTH_MODE=token" in RAY_UP["docker"]["run_options"]
+
+
 def test_no_file_holds_a_credential() -> None:
     for path in DEPLOY.iterdir():
         text = path.read_text().lower()

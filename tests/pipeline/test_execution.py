@@ -1,6 +1,7 @@
 """What a job writes of itself: no secret, and the same job is the same one again."""
 
 import doctest
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +10,19 @@ import pytest
 from tests.pipeline.runs import write
 from verifier.errors import ConfigurationError
 from verifier.pipeline import scale
-from verifier.pipeline.cluster import Cluster
-from verifier.pipeline.execution import Job, execute_job
+from verifier.pipeline.cluster import ActorPool, Cluster, placement
+from verifier.pipeline.execution import Job, execute_job, shown
 from verifier.pipeline.prepare import prepare
 from verifier.pipeline.sources import InputSpec
 
 
+def never(*_: Any) -> Any:
+    """What must not be asked for."""
+    raise AssertionError("there is nothing to verify")
+
+
 def job(folder: Path, **scorer: str) -> Job:
     path = write(folder / "claims.jsonl", [{"claim_id": "bad"}])  # no row is left, so no cluster is started
-
-    def never(*_: Any) -> None:
-        raise AssertionError("there is nothing to verify")
-
     return Job(
         output_dir=str(folder / "out"),
         unit="claims",
@@ -56,6 +58,33 @@ def test_where_the_time_of_reading_went(tmp_path: Path) -> None:
         seconds for name, seconds in run["timings"].items() if name.startswith("prepare_") and name.count("_") > 1
     )
     assert 0 < parts <= run["timings"]["prepare_seconds"]
+
+
+def test_a_cluster_that_does_not_answer_is_told_before_anything_is_read(tmp_path: Path) -> None:
+    there = replace(job(tmp_path), cluster=Cluster(address="127.0.0.1:1"), prepare=never)
+    with pytest.raises(ConfigurationError, match=r"no Ray cluster answers at 127\.0\.0\.1:1"):
+        execute_job(there, heard)
+
+
+def test_places_where_no_run_goes() -> None:
+    with pytest.raises(ConfigurationError, match=r"ray://head:10001, of Ray's client.*host:port of the head node"):
+        Cluster(address="ray://head:10001")
+    pool = {"autoscaled": True, "num_gpus": 1.0}
+    assert placement({"address": "auto"}, pool) == (Cluster("auto"), ActorPool(autoscaled=True, num_gpus=1.0))
+    with pytest.raises(ConfigurationError, match="choose cluster=gpu_pool"):
+        placement({"address": None}, pool)
+
+
+def test_what_is_told_before_and_after_an_actor_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr("verifier.pipeline.execution.capacity", lambda: {"CPU": 8.0, "GPU": 0.0})
+    show = shown(lambda *what: told.append(what), "verify", 100, done_before=40)
+    show({})
+    show({"rows": 2.0, "pairs": 5.0})
+    assert told == [
+        ("load", 0, None, {"CPU": 8.0, "GPU": 0.0}),
+        ("verify", 42, 100, {"rows": 2.0, "pairs": 5.0}),
+    ]
 
 
 def test_projections_of_the_documented_example() -> None:

@@ -20,7 +20,7 @@ from verifier.factuality.corpus import Ranking
 from verifier.fusion.config import FusionConfig
 from verifier.fusion.vectors import RememberingEmbedder
 from verifier.pipeline.cluster import ActorPool, Cluster, check_room
-from verifier.pipeline.execution import Job, Progress, check_written, execute_job, plain_settings
+from verifier.pipeline.execution import Job, Progress, check_written, execute_job, plain_settings, shown
 from verifier.pipeline.meter import Meter, told_of_loading, watched
 from verifier.pipeline.prepare import prepare
 from verifier.pipeline.retrieval import CorpusSearcher, ShardedCorpus, build_index, check_shards
@@ -173,6 +173,7 @@ def execute_answers(plan: AnswersPlan, progress: Progress) -> dict[str, Any]:
         cluster=plan.cluster,
         prepare=partial(_prepared, plan),
         work=partial(_work, plan),
+        index=partial(_index, plan),
         counts=partial(_counts, plan),
     )
     return execute_job(job, progress)
@@ -215,24 +216,30 @@ def _texts(run_dir: str) -> Iterator[tuple[str, list[str]]]:
             yield text, [span["text"] for span in spans]
 
 
-def _work(plan: AnswersPlan, meter: Meter, progress: Progress) -> None:
-    check_room(plan.actors)
-    checker = partial(_fused, plan) if plan.corpus is None else partial(_receipted, plan, _corpus(plan, progress))
+def _work(plan: AnswersPlan, meter: Meter) -> None:
+    if plan.corpus is None:
+        checker = partial(_fused, plan)
+    else:
+        corpus = ShardedCorpus(plan.retrieval.index, plan.retrieval.ranking, plan.retrieval.shard_rows)
+        checker = partial(_receipted, plan, corpus)
     arguments = (checker, plan.method, plan.actors.batch_size, meter)
     run_rows(plan.output_dir, AnswersActor, arguments, plan.actors, plan.max_rows_lost)
 
 
-def _corpus(plan: AnswersPlan, progress: Progress) -> ShardedCorpus:
+def _index(plan: AnswersPlan, progress: Progress) -> None:
+    """Embed what is not embedded yet of the corpus, where there is one."""
+    check_room(plan.actors)
+    if plan.corpus is None:
+        return
     folder, shard_rows = plan.retrieval.index, plan.retrieval.shard_rows
     with held(folder):
         rows = _summary(folder).rows
         check_shards(rows, shard_rows)
         meter = Meter()
-        with watched(meter, lambda totals: progress("embed", int(totals.get("rows", 0)), rows, {})):
+        with watched(meter, shown(progress, "embed", rows)):
             embedder = plan.embedder
             lost = plan.max_rows_lost * _TEXTS_AN_ANSWER
             build_index(folder, rows, embedder.factory, embedder.settings(), plan.actors, lost, meter)
-    return ShardedCorpus(folder, plan.retrieval.ranking, shard_rows)
 
 
 def _summary(folder: str) -> PrepareSummary:

@@ -4,7 +4,7 @@ import logging
 import os
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal
@@ -13,6 +13,7 @@ import ray
 
 from verifier.errors import ConfigurationError
 from verifier.exits import interrupt_on_sigterm
+from verifier.validation import built
 
 # Beside the actors: one processor for reading and writing, one for Ray's filter of finished rows on a resume.
 SPARE_CPUS = 2
@@ -40,6 +41,11 @@ class Cluster:
     object_store_gb: float | None = None
 
     def __post_init__(self) -> None:
+        if self.address is not None and self.address.startswith("ray://"):
+            raise ConfigurationError(
+                f"cluster.address is {self.address}, of Ray's client, through which no run goes: give host:port of the"
+                " head node, or submit the job there with ray job submit"
+            )
         for name in ("num_cpus", "object_store_gb"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -83,6 +89,17 @@ class ActorPool:
             raise ConfigurationError(f"actors.num_gpus is {self.num_gpus:g}: above 1 it must be whole")
 
 
+def placement(cluster: Mapping[str, Any], actors: Mapping[str, Any]) -> tuple[Cluster, ActorPool]:
+    """Where a run executes, from fields of ``Cluster`` and ``ActorPool``; ConfigurationError where they do not fit."""
+    where, pool = built(Cluster, cluster, "cluster"), built(ActorPool, actors, "actors")
+    if pool.autoscaled and where.address is None:
+        raise ConfigurationError(
+            "actors.autoscaled is true, and a cluster that is started here adds no nodes: choose cluster=gpu_pool, or"
+            " set actors.autoscaled=false"
+        )
+    return where, pool
+
+
 @contextmanager
 def connected(cluster: Cluster) -> Iterator[None]:
     """Run the block on the cluster; one that is started here ends with it, one that was running stays."""
@@ -97,14 +114,14 @@ def connected(cluster: Cluster) -> Iterator[None]:
             ray.shutdown()
 
 
+def joined(cluster: Cluster) -> AbstractContextManager[None]:
+    """``connected`` where the cluster is one that runs already, so that a wrong address is told first."""
+    return nullcontext() if cluster.address is None else connected(cluster)
+
+
 def _connect(cluster: Cluster) -> None:
     if cluster.address is not None:
-        try:
-            _knock(cluster.address)
-            ray.init(address=cluster.address, logging_level=logging.ERROR, log_to_driver=False)
-        except (OSError, RuntimeError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            raise ConfigurationError(f"no Ray cluster answers at {cluster.address}: {reason}") from error
+        _join(cluster.address)
         return
     try:
         ray.init(
@@ -121,19 +138,24 @@ def _connect(cluster: Cluster) -> None:
         raise ConfigurationError(f"Ray cannot start with what cluster= gives it: {reason}") from error
 
 
-def _knock(address: str) -> None:
-    """Raise OSError where nobody listens at ``host:port``: Ray itself would try for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if host and port.isdecimal():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
+def _join(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    token = ""
+    try:
+        if host and port.isdecimal():  # where nobody listens, Ray itself would try for minutes
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
+            token = "; if it wants a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
+        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = str(error).splitlines()[0].split(". ")[0]
+        raise ConfigurationError(f"no Ray cluster answers at {address}: {reason}{token}") from error
 
 
 def check_room(pool: ActorPool, members: int = 0) -> None:
     """Raise ConfigurationError where the smallest pool, its actors with so many members, would wait for ever."""
     if pool.autoscaled:
         return
-    there: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
-    cpus, gpus = there.get("CPU", 0.0), there.get("GPU", 0.0)
+    cpus, gpus = capacity().values()
     models = pool.min_size * max(members, 1)
     needed = models * pool.num_cpus + (pool.min_size if members else 0) + SPARE_CPUS
     if needed > cpus:
@@ -154,6 +176,12 @@ def check_room(pool: ActorPool, members: int = 0) -> None:
             f"{models} actors of {pool.num_cpus:g} CPUs and {pool.num_gpus:g} GPUs are asked for, and the nodes of the"
             f" cluster, one by one, have room for {fitting:g}: lower actors.min_size, num_cpus or num_gpus"
         )
+
+
+def capacity() -> dict[str, float]:
+    """CPUs and GPUs of all nodes that the cluster has now."""
+    there: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    return {name: there.get(name, 0.0) for name in ("CPU", "GPU")}
 
 
 def _fitting(pool: ActorPool, there: Mapping[str, float]) -> float:

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from verifier.errors import ConfigurationError
-from verifier.pipeline.cluster import Cluster, connected
+from verifier.pipeline.cluster import Cluster, capacity, connected, joined
 from verifier.pipeline.compaction import compact
 from verifier.pipeline.identity import refuse_another_run
 from verifier.pipeline.leftovers import drop_leftovers, failed_rows, finished_rows, forget_unscored, written_rows
@@ -27,8 +27,12 @@ _HARMLESS = frozenset(
 )
 _PACKAGES = ("claim-verifier", "ray", "torch", "transformers", "pyarrow", "polars", "numpy")
 
+LOADING = "load"
 Progress = Callable[[str, int, int | None, Totals], None]
-"""Told (phase, rows done, rows in all or None, further counts) while a job goes on."""
+"""Told (phase, rows done, rows in all or None, further counts) while a job goes on.
+
+While no actor is ready the phase is ``LOADING`` and the counts are the ``CPU`` and ``GPU`` that the cluster has.
+"""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Job:
         cluster: where it runs.
         prepare: the prepare phase, or what it left when it was done before.
         work: does what is left of the work phase, on a connected Ray.
+        index: builds on a connected Ray what the work needs.
         counts: the ``counts`` of ``run.json``, from the results.
     """
 
@@ -54,8 +59,9 @@ class Job:
     config: Mapping[str, Any]
     cluster: Cluster
     prepare: Callable[[Progress], PrepareSummary]
-    work: Callable[[Meter, Progress], None]
+    work: Callable[[Meter], None]
     counts: Callable[[PrepareSummary], dict[str, Any]]
+    index: Callable[[Progress], None] = lambda progress: None
 
 
 def execute_job(job: Job, progress: Progress) -> dict[str, Any]:
@@ -67,7 +73,7 @@ def execute_job(job: Job, progress: Progress) -> dict[str, Any]:
     written = {name: without_secrets(getattr(job, name)) for name in ("identity", "model", "config")}
     job = replace(job, **written)
     check_writable(job.output_dir)
-    with held(job.output_dir):
+    with held(job.output_dir), joined(job.cluster):
         return _execute(job, progress)
 
 
@@ -147,6 +153,18 @@ def _check_whole(job: Job, rows: int) -> None:
         )
 
 
+def shown(progress: Progress, phase: str, rows: int, done_before: int = 0) -> Callable[[Totals], None]:
+    """What tells ``progress`` of a meter's totals in a phase that began with ``done_before`` of ``rows`` done."""
+
+    def show(totals: Totals) -> None:
+        if totals:
+            progress(phase, done_before + int(totals.get("rows", 0)), rows, totals)
+        else:
+            progress(LOADING, 0, None, capacity())
+
+    return show
+
+
 def _begun(job: Job, prepared: PrepareSummary, seconds: float) -> dict[str, Any]:
     steps = {f"prepare_{name}_seconds": spent for name, spent in prepared.seconds.items()}
     return {
@@ -165,15 +183,13 @@ def _worked(job: Job, rows: int, progress: Progress) -> dict[str, Any]:
     """Run the work phase; the keys of ``run.json`` that say what this session did."""
     started = time.perf_counter()
     with connected(job.cluster):
+        job.index(progress)
         meter = Meter()
         done_before = finished_rows(job.output_dir)
 
-        def show(totals: Totals) -> None:
-            if totals:  # an actor is loaded
-                progress("verify", done_before + int(totals.get("rows", 0)), rows, totals)
-
+        show = shown(progress, "verify", rows, done_before)
         with watched(meter, show):
-            job.work(meter, progress)
+            job.work(meter)
         totals, notes = meter.totals(), meter.notes()
         show(totals)
     timings = {"verify_seconds": time.perf_counter() - started}

@@ -133,7 +133,7 @@ def score_missing(
         config=plan.config,
         cluster=plan.cluster,
         prepare=lambda progress: _prepared(plan.output_dir, runs, lacking),
-        work=lambda meter, progress: _work(plan, runs.method_type, settings, meter),
+        work=lambda meter: _work(plan, runs.method_type, settings, meter),
         counts=lambda prepared: _counts(plan.output_dir, prepared),
     )
     execute_job(job, progress)

@@ -155,7 +155,7 @@ def cleared_where_sealed(run_dir: str) -> Iterator[None]:
         raise
 
 
-def _verify(plan: RunPlan, meter: Meter, progress: Progress) -> None:
+def _verify(plan: RunPlan, meter: Meter) -> None:
     run_verify(
         plan.output_dir,
         plan.scorer,

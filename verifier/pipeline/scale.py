@@ -7,7 +7,7 @@ from verifier.pipeline.compaction import FILE_ROWS
 from verifier.pipeline.verify import blocks_under_way
 
 SIZES = (10**6, 10**8, 10**10)
-_ID_BYTES = 72  # of a claim's id on the driver while the corpus is read, at the most; 78 measured with 5 million
+_ID_BYTES = 38  # of a claim's id on the driver while the corpus is read, at the most, measured with 5 million
 _BLOCK_BYTES = 4_096  # of a block's metadata on the driver, measured: 2 to 4 KB
 # Where each begins to hurt: memory of a usual node, objects that a listing or a scan still takes in seconds.
 _LIMITS = {"ids of claims": 8e9, "metadata of blocks": 4e9, "result files": 1e5, "files under way": 1e5}
@@ -26,7 +26,7 @@ class Projection(NamedTuple):
 
 
 def projections(
-    pairs_per_claim: float, pairs_per_second: float | None, max_rows_lost: int, sizes: Sequence[int] = SIZES
+    pairs_per_claim: float, pairs_per_second: float | None, max_rows_lost: int, sizes: Sequence[int]
 ) -> list[Projection]:
     """A projection for each size.
 
@@ -36,9 +36,9 @@ def projections(
         max_rows_lost: as in ``checkpoint``; a quarter of it is a block, and a file until the run is done or resumed.
         sizes: claims.
 
-    >>> [one.bottleneck for one in projections(3, 1000, 2000)]
+    >>> [one.bottleneck for one in projections(3, 1000, 2000, SIZES)]
     ['none', 'files under way', 'files under way']
-    >>> round(projections(3, 1000, 2000)[1].actor_hours)
+    >>> round(projections(3, 1000, 2000, SIZES)[1].actor_hours)
     83
     """
     rows = blocks_under_way(max_rows_lost)[1]
@@ -46,7 +46,7 @@ def projections(
 
 
 def _projection(claims: int, pairs_per_claim: float, rate: float | None, block_rows: int) -> Projection:
-    blocks, files = claims / block_rows, max(claims / FILE_ROWS, 1.0)
+    blocks, files = max(claims / block_rows, 1.0), max(claims / FILE_ROWS, 1.0)
     uses = {
         "ids of claims": claims * _ID_BYTES,
         "metadata of blocks": blocks * _BLOCK_BYTES,

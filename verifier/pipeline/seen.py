@@ -1,17 +1,20 @@
-"""Which claim ids were seen before, and where first, in about 24 bytes an id, and thrice that while runs are merged."""
+"""Which claim ids were seen before, and where first, in about 24 bytes an id, and 38 while runs are merged."""
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+_RATIO = 8  # of a run to the next: the smaller the one that is merged, the less is held twice
 
 
 class SeenIds:
     """Ids by their 128-bit digest, in sorted runs that are merged as they grow (so adding stays n log n)."""
 
     def __init__(self) -> None:
-        self._runs: list[tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]] = []
+        self._runs: list[list[NDArray[Any]]] = []  # of the halves of the digests, and of places
 
     def add(self, ids: Sequence[str], places: Sequence[int]) -> list[int | None]:
         """For every id the place where it stood first, None where this is the first; new ids are remembered."""
@@ -52,11 +55,12 @@ class SeenIds:
     def _remember(self, high: NDArray[np.uint64], low: NDArray[np.uint64], places: NDArray[np.int64]) -> None:
         if not len(high):
             return
-        order = np.argsort(high, kind="stable")
-        run = (high[order], low[order], places[order])
-        while self._runs and len(self._runs[-1][0]) <= 2 * len(run[0]):
+        order = np.argsort(high)
+        run = [high[order], low[order], places[order]]
+        while self._runs and len(self._runs[-1][0]) <= _RATIO * len(run[0]):
             earlier = self._runs.pop()
-            order = np.argsort(np.concatenate([earlier[0], run[0]]), kind="stable")
-            high, low, at = (np.concatenate(pair)[order] for pair in zip(earlier, run, strict=True))
-            run = (high, low, at)
+            at = np.searchsorted(earlier[0], run[0])
+            for column in range(len(run)):  # one after the other: only one of them is there twice
+                run[column] = np.insert(earlier[column], at, run[column])
+                earlier[column] = run[column][:0]
         self._runs.append(run)

@@ -117,10 +117,15 @@ def write_text(filesystem: pafs.FileSystem, path: str, text: str) -> None:
         filesystem.move(target, path)
 
 
+def is_in_ray_copy(path: str) -> bool:
+    """Whether an absolute path lies in the copy of a folder that a submitted job works in."""
+    return _RAY_FOLDER in path
+
+
 def check_writable(run_dir: str) -> None:
     """Raise ConfigurationError where a run directory cannot be made or written to."""
     filesystem, root = open_filesystem(run_dir)
-    if _RAY_FOLDER in root:
+    if is_in_ray_copy(root):
         raise ConfigurationError(
             f"output.dir is {run_dir}, in the copy of your folder that Ray deletes after the job:"
             " give an absolute path or a URI that every node reaches"

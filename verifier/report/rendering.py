@@ -14,7 +14,6 @@ from verifier.redaction import without_secrets
 from verifier.report.examples import cut
 from verifier.report.pictures import time_picture
 
-_SECONDS = ("verify", "verify_seconds")
 REPORT_FILE, PICTURES = "report.html", "pictures"
 _CONTROLS = {*range(0x20), 0x7F} - {0x09, 0x0A, 0x0D}  # all but tabs and line ends
 _BIDI = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
@@ -89,14 +88,14 @@ def numbers(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, fl
 
 
 def headline(run: Mapping[str, Any], rows: int, decided: int) -> dict[str, Any]:
-    """The model of a run, and how many of its rows were decided: as a share, and a second."""
-    timings, model = numbers(section(run, "timings"), {name: name for name in _SECONDS}), section(run, "model")
-    seconds = next((timings[name] for name in _SECONDS if timings.get(name)), None)
+    """The model of a run, the share of its rows that were decided, and the rows that its last session did a second."""
+    seconds, model = numbers(section(run, "timings"), {"verify": "verify_seconds"}).get("verify"), section(run, "model")
+    session = numbers(section(run, "this_session"), {"claims": "claims", "answers": "answers"})
     return {
         "model": model.get("model") or model.get("name"),
         "revision": model.get("revision"),
         "dtype": model.get("dtype"),
-        "throughput": decided / seconds if seconds else None,
+        "throughput": next(iter(session.values()), decided) / seconds if seconds else None,
         "decided_share": decided / rows if rows else None,
     }
 
