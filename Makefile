@@ -19,9 +19,9 @@ lint: $(INSTALLED)
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-# On a cluster with a job server, an object store and a tracking server, and under faults: ten minutes more.
+# On clusters with a job server, an autoscaler, an object store, a tracking server, and under faults: twelve minutes more.
 night: $(INSTALLED)
-	$(BIN)/python -m pytest tests/jobs/night_cluster.py tests/jobs/night_faults.py
+	$(BIN)/python -m pytest tests/jobs/night_*.py
 
 $(INSTALLED): requirements.lock pyproject.toml
 	@echo "installing into $(VENV), which takes a few minutes the first time"

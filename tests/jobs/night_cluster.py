@@ -5,8 +5,6 @@ import logging
 import os
 import re
 import shlex
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -28,6 +26,7 @@ from pyarrow import fs
 
 from tests.jobs.driver import REPOSITORY, environment, run_json
 from tests.jobs.inputs import claim_row
+from tests.jobs.servers import AUTHENTICATED, free_port, ray_head
 from verifier.records import Claim, Evidence, VerificationPolicy
 from verifier.results import read_results
 from verifier.scorers.offline import OfflineScorer
@@ -35,7 +34,6 @@ from verifier.search.verify import verify_claims
 
 CLAIMS = 1200
 FIGURES = {"rows_total", "pairs_total", "batches_waiting"}
-AUTHENTICATED = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef" * 4}
 
 
 @dataclass
@@ -79,12 +77,6 @@ def path_with_scripts() -> str:
     return f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[dict[str, str]]:
     """The environment in which ``s3://bucket`` is a bucket of a server on loopback."""
@@ -119,21 +111,10 @@ def place(bucket: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> I
     with_python.pop("PYTHONPATH")  # what runs is what was submitted
     with_python["RAY_metrics_report_interval_ms"] = "500"  # metrics are there before the kill comes
     ports = (f"--port={port}", f"--dashboard-port={dashboard}", f"--metrics-export-port={metrics}")
-    command = ["ray", "start", "--head", "--block", "--num-cpus=8", "--num-gpus=1", *ports]
-    with (clone.parent / "ray.log").open("wb") as log:
-        head = subprocess.Popen(command, env=with_python, stdout=log, stderr=log, start_new_session=True)
-    try:
+    with ray_head(clone.parent, with_python, "--num-cpus=8", "--num-gpus=1", *ports):
         server = f"http://127.0.0.1:{dashboard}"
         _wait_for(server)
         yield Place(server, f"http://{ray.util.get_node_ip_address()}:{metrics}/metrics", clone, bucket)
-    finally:
-        family = [head_process := psutil.Process(head.pid), *head_process.children(recursive=True)]
-        head.send_signal(signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            head.wait(20)
-        for process in family:
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
 
 
 def _wait_for(server: str) -> None:

@@ -3,12 +3,11 @@
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from ray.cluster_utils import Cluster
 from tests.jobs.driver import FREE, HERE, command, environment, run_json, started
 from tests.jobs.free_scorer import MODEL, FreeScorer
 from tests.jobs.inputs import claim_row, write_lines
+from tests.jobs.servers import free_port, wait_for_port
 from verifier.pipeline.actor import VerifyActor
 from verifier.pipeline.leftovers import finished_rows
 from verifier.pipeline.prepare import prepare
@@ -126,9 +126,7 @@ def test_the_hub_is_down_then_the_tracking_server_dies_and_the_clock_moves(tmp_p
 
 @contextmanager
 def mlflow_server(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
+    port = free_port()
     store = ("--backend-store-uri", f"sqlite:///{folder}/server.db", "--port", str(port), "--workers", "1")
     server = subprocess.Popen(
         [sys.executable, "-m", "mlflow", "server", *store],
@@ -139,13 +137,7 @@ def mlflow_server(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", str
         start_new_session=True,
     )
     try:
-        deadline = time.monotonic() + 90
-        while True:
-            with closing(socket.socket()) as knock:
-                if knock.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert time.monotonic() < deadline and server.poll() is None, "the tracking server did not come up"
-            time.sleep(0.2)
+        wait_for_port("127.0.0.1", port, server)
         yield server, f"http://127.0.0.1:{port}"
     finally:
         kill_all(server)
