@@ -164,6 +164,19 @@ def test_a_pair_without_a_base_score_has_none(model: str, tmp_path: Path) -> Non
     assert scores.errors[0].outcome == "rejected" and list(scores.parts) == [1]
 
 
+def test_a_calibrator_of_another_base_is_refused(model: str, tmp_path: Path) -> None:
+    path = Path(written(tmp_path))
+    base = partial(MiniCheckFlanT5Scorer, model=model, device="cpu")
+    calibrator = json.loads(path.read_text())
+    for fitted_on in ({"model": "other", "revision": "r1"}, {"model": None, "revision": None}, identify(base)):
+        path.write_text(json.dumps({**calibrator, "base": fitted_on}))
+        if fitted_on["model"] == "other":
+            with pytest.raises(ConfigurationError, match=r"fitted on scores of other at r1, .* give the base"):
+                StackScorer.identify(base, str(path))
+        else:
+            assert StackScorer.identify(base, str(path))["base.model"] == model
+
+
 def test_identity_names_base_and_file_without_loading_weights(model: str, tmp_path: Path) -> None:
     path = written(tmp_path)
     base = partial(MiniCheckFlanT5Scorer, model=model, device="cpu")

@@ -1,4 +1,4 @@
-"""What a dry run counts of later rounds: what the policy could ask, or all that an exhaustive search could."""
+"""What a dry run counts: the pairs of later rounds, and the tokens of the models that a scorer asks."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from hydra import compose, initialize_config_module
 
 from jobs.verify import plan_of
 from tests.pipeline.runs import claim, write
+from tests.tiny_models import save_tiny_flan_t5
 from verifier.pipeline.dry import estimate
 
 
@@ -29,3 +30,15 @@ def test_pairs_of_later_rounds(
         cfg = compose("verify", ["data=claims", "data.path=claims.jsonl", "output.dir=out", *overrides])
     planned = estimate(plan_of(cfg), lambda *_: None)
     assert (planned.claims, planned.pairs, planned.later) == (2, 5, later)
+
+
+def test_the_model_within_a_stack_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "claims.jsonl", [claim(0)])
+    (tmp_path / "calibrator.json").write_text('{"kind": "isotonic", "x": [0, 1], "y": [0, 1]}')
+    model = save_tiny_flan_t5(tmp_path / "flan")
+    stack = ("scorer=stack", "scorer.path=calibrator.json", f"scorer.base.model={model}", "scorer.base.revision=null")
+    with initialize_config_module("conf", version_base=None):
+        cfg = compose("verify", ["method=grounding", "data=claims", "data.path=claims.jsonl", "output.dir=out", *stack])
+    planned = estimate(plan_of(cfg), lambda *_: None)
+    assert planned.models["base"]["tokens"] > 10

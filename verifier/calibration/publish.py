@@ -18,7 +18,7 @@ from verifier.calibration.pictures import (
 )
 from verifier.calibration.study import Study
 from verifier.redaction import without_secrets
-from verifier.report.rendering import report_pictures, save_report
+from verifier.report.rendering import report_pictures, save_report, section
 from verifier.terminal import console, shown_text
 from verifier.tracking import open_run
 
@@ -36,7 +36,8 @@ def publish(study: Study, data: Labelled, output_dir: str, config: Mapping[str, 
     files = [_written(out / CALIBRATION_FILE, document)]
     (out / CALIBRATOR_FILE).unlink(missing_ok=True)  # none of an earlier calibration beside a new one
     if study.calibrator["kind"] != "none":
-        files.append(_written(out / CALIBRATOR_FILE, dict(study.calibrator)))
+        fitted_on = {name: section(data.source, "model").get(name) for name in ("model", "revision")}
+        files.append(_written(out / CALIBRATOR_FILE, {**study.calibrator, "base": fitted_on}))
     report = _report(study, data, out, config)
     tracking = config["tracking"]
     name = tracking["run_name"] or out.name

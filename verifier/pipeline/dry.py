@@ -19,6 +19,7 @@ from verifier.records import Claim
 from verifier.schemas import claim_from_row
 
 _BATCH = 512
+_NESTED = ("base", "decisive", "cosine", "labels")  # arguments of a scorer that build the models it asks
 
 
 @dataclass
@@ -132,7 +133,7 @@ def _models(scorer: partial[Any], name: str = "scorer") -> dict[str, partial[Any
     """The factories within a factory whose models read tokens, by name."""
     members = scorer.keywords.get("members", {})
     inner = dict(members) if isinstance(members, Mapping) else {str(n): one for n, one in enumerate(members)}
-    inner |= {part: scorer.keywords[part] for part in ("decisive", "cosine", "labels") if part in scorer.keywords}
+    inner |= {part: scorer.keywords[part] for part in _NESTED if part in scorer.keywords}
     if inner:
         return {key: one for part, factory in inner.items() for key, one in _models(factory, part).items()}
     return {name: scorer} if hasattr(scorer.func, "sizer") else {}

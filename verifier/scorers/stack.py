@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from verifier.calibration.anchors import anchor_features
-from verifier.calibration.calibrators import apply, needs_texts, read_calibrator
+from verifier.calibration.calibrators import Calibrator, apply, needs_texts, read_calibrator
 from verifier.digests import sha256_file, sha256_json
+from verifier.errors import ConfigurationError
 from verifier.protocol import Part, Scores
 from verifier.scorers.base import identify, raise_first, support_scores
 from verifier.validation import refuse_unknown_arguments
@@ -34,13 +35,13 @@ class StackScorer:
         dtype: the base's.
 
     Raises:
-        ConfigurationError: the file holds no calibrator.
+        ConfigurationError: the file holds no calibrator, or one that was fitted on another base.
     """
 
     def __init__(self, base: Any, path: str) -> None:
         self.calibrator = read_calibrator(path)
         self.base = base() if isinstance(base, partial) else base
-        identity = _identity({"model": self.base.model, "revision": self.base.revision}, path, self.calibrator["kind"])
+        identity = _identity({"model": self.base.model, "revision": self.base.revision}, path, self.calibrator)
         self.model, self.revision = identity["model"], identity["revision"]
         self.dtype = str(getattr(self.base, "dtype", "unknown"))
 
@@ -50,10 +51,10 @@ class StackScorer:
 
         Raises ConfigurationError where the stack could not be built.
         """
-        kind = read_calibrator(path)["kind"]
+        calibrator = read_calibrator(path)
         refuse_unknown_arguments(base, "scorer.base")
         found = identify(base)
-        return _identity(found, path, kind) | {f"{_BASE}.{field}": value for field, value in found.items()}
+        return _identity(found, path, calibrator) | {f"{_BASE}.{field}": value for field, value in found.items()}
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The support of each pair, in [0, 1]; VerificationError where one has none."""
@@ -79,10 +80,16 @@ class StackScorer:
         return replace(answer, values=values, parts=parts)
 
 
-def _identity(base: dict[str, str], path: str, kind: str) -> dict[str, str]:
+def _identity(base: dict[str, str], path: str, calibrator: Calibrator) -> dict[str, str]:
+    fitted_on = calibrator.get("base") or {}
+    if fitted_on.get("revision") not in (None, "unknown", base["revision"]):
+        raise ConfigurationError(
+            f"{path} was fitted on scores of {fitted_on['model']} at {fitted_on['revision']}, and scorer.base is"
+            f" {base['model']} at {base['revision']}: give the base that it was fitted on"
+        )
     digest = sha256_file(Path(path))
     return {
-        "model": f"{kind}({base['model']})",
+        "model": f"{calibrator['kind']}({base['model']})",
         "revision": sha256_json([base["model"], base["revision"], digest]),
         "sha256": digest,
     }
