@@ -19,6 +19,7 @@ ENTAILED = [
         "Acme acquired Beta Corp for 500 million dollars.",
     ),
     ("Paid 1,000 euros on 2026-03-05.", "1000 euros were paid on 5 March 2026."),
+    ("1,000 euros were paid on 5 March 2026.", "1000 euros were paid on 2026-03-05."),
     ("The API does not support XML.", "The API does not support XML."),
     ("Not only the API but also the SDK supports XML.", "The SDK supports XML."),
     (
@@ -33,6 +34,9 @@ CONTRADICTED = [
     ("The team has seven engineers.", "The team has nine engineers."),
     ("The meeting is on Thursday.", "The meeting is on Tuesday."),
     ("The contract ends in May.", "The contract ends in June."),
+    ("On 4 May the pump was replaced.", "The pump was replaced on 5 May."),
+    ("900 pumps were sold in May.", "5 pumps were sold in May."),
+    ("The fair was held on 4 June 2020.", "The fair was held on 2020-06-07."),
     ("The server no longer uses port 8080.", "The server uses port 8080."),
     ("It is not true that the API supports XML.", "The API supports XML."),
     ("The API supports XML.", "The API doesn’t support XML."),
@@ -111,7 +115,7 @@ def test_any_text_gets_a_valid_distribution(scorer: OfflineScorer, pairs: list[t
 def test_it_names_itself_a_heuristic_and_its_weights(scorer: OfflineScorer) -> None:
     assert isinstance(scorer, DetailedScorer)
     assert "heuristic" in scorer.model
-    assert scorer.revision == f"{scorer._embedder.revision}+formula-1"
+    assert scorer.revision == f"{scorer._embedder.revision}+formula-2"
     scores = scorer.score_detailed(ENTAILED[:2])
     assert scores.windows.tolist() == [1, 1]
     np.testing.assert_array_equal(scores.values, scorer.score(ENTAILED[:2]))

@@ -102,7 +102,7 @@ def refuse_another_input(
     for name, value in before.items():
         if value != now[name]:
             difference = f"its {name} was {value}, now it is {now[name]}"
-            raise ConfigurationError(f"{output_dir} was prepared from another input: {difference}; use another one")
+            raise ConfigurationError(f"{output_dir} was prepared from another input: {difference}: use another output.dir")
     for file, known in zip(files, recorded.inputs, strict=True):
         try:
             hash_file(file)
@@ -111,5 +111,5 @@ def refuse_another_input(
         if (file.role, file.kind, file.sha256) != (known.role, known.kind, known.sha256):
             raise ConfigurationError(
                 f"{output_dir} was prepared from another input: {file.path} differs from what was read as "
-                f"{known.path}; use another output directory"
+                f"{known.path}: use another output.dir"
             )

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.fusion import fuse, numeric_gate_trips
+from verifier.fusion import fuse
 from verifier.protocol import Scores
 from verifier.scorers.loading import parse_device, weights_digest
 from verifier.scorers.offline_features import TextFeatures, features, premise_segments, word_weight
 
 MODEL = "offline/minilm-coverage-heuristic"
-FORMULA_VERSION = 1
+FORMULA_VERSION = 2
 
 # Tuned on the WiCE dev split and a few examples of our own.
 BETA = 0.5  # weight of the cosine in the strength cos^BETA · coverage^(1 - BETA)
@@ -164,19 +164,24 @@ def _overlap(weights: Mapping[str, float], shared: Iterable[str]) -> float:
 
 def _missing(claim: TextFeatures, pieces: Sequence[TextFeatures]) -> bool:
     """Whether a number, weekday, month or name of the claim stands in none of the pieces."""
-    atoms = frozenset[str]().union(*(piece.numbers | piece.months for piece in pieces))
-    weekdays = frozenset[str]().union(*(piece.weekdays for piece in pieces))
-    stems = frozenset[str]().union(*(piece.stems for piece in pieces))
-    gate = numeric_gate_trips(claim.numbers | claim.months, atoms)
-    return gate or not claim.weekdays <= weekdays or not claim.names <= stems
+    numbers, months, dated, weekdays, stems = (
+        frozenset[str]().union(*(getattr(piece, name) for piece in pieces))
+        for name in ("numbers", "months", "dated", "weekdays", "stems")
+    )
+    kinds = (
+        (claim.numbers, numbers | (claim.dated & months)),
+        (claim.months, months | dated),
+        (claim.weekdays, weekdays),
+        (claim.names, stems),
+    )
+    return not all(asked <= known for asked, known in kinds)
 
 
 def _disagrees(claim: TextFeatures, piece: TextFeatures, weights: Mapping[str, float]) -> bool:
     """Whether a segment that says nearly the same as the claim differs in a value or in polarity."""
-    atoms = piece.numbers | piece.months
     kinds = (
-        (claim.numbers, piece.numbers, atoms),
-        (claim.months, piece.months, atoms),
+        (claim.numbers, piece.numbers, piece.numbers | (claim.dated & piece.months)),
+        (claim.months, piece.months, piece.months | piece.dated),
         (claim.weekdays, piece.weekdays, piece.weekdays),
     )
     if any(asked - known and told - asked for asked, told, known in kinds):

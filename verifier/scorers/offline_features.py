@@ -28,6 +28,9 @@ _NUMBER_NAMES = (
     *("twenty", "thirty", "forty", "fifty"),
 )
 _NUMBER_WORDS = dict(zip(_NUMBER_NAMES, map(str, (*range(2, 13), 20, 30, 40, 50)), strict=True))
+_DATE = re.compile(
+    r"(?<![0-9/-])(?:[0-9]{4}([-/])[0-9]{1,2}(?:\1[0-9]{1,2})?|[0-9]{1,2}([-/])[0-9]{1,2}\2[0-9]{2,4})(?![0-9/-])"
+)
 _NUMBER_ENDING = re.compile(r"(?<=[0-9])(?:st|nd|rd|th|am|pm)$")
 _SUFFIXES = ("ing", "ies", "ed", "es", "s", "d", "e", "y")
 
@@ -41,6 +44,7 @@ class TextFeatures:
         words: stem to word and position of its first occurrence; values and negators left out.
         stems: the keys of ``words``.
         numbers, months, weekdays: the values of each kind; a month is its number.
+        dated: those of the numbers that stand in a date of digits, one of which is a month.
         negators: positions of negators.
         clauses: a clause number for each position.
         names: stems of words that are capitalized inside the text, or hold a digit and are no number.
@@ -52,6 +56,7 @@ class TextFeatures:
     numbers: frozenset[str]
     months: frozenset[str]
     weekdays: frozenset[str]
+    dated: frozenset[str]
     negators: tuple[int, ...]
     clauses: tuple[int, ...]
     names: frozenset[str]
@@ -121,6 +126,7 @@ def features(text: str, vector: NDArray[np.float32]) -> TextFeatures:
         numbers=frozenset(values["number"]),
         months=frozenset(values["month"]),
         weekdays=frozenset(values["weekday"]),
+        dated=frozenset(numeric_atoms(date[0] for date in _DATE.finditer(text))),
         negators=tuple(negators),
         clauses=tuple(clauses),
         names=frozenset(names & words.keys()),
