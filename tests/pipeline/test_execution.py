@@ -64,11 +64,19 @@ def test_a_cluster_that_does_not_answer_is_told_before_anything_is_read(tmp_path
     there = replace(job(tmp_path), cluster=Cluster(address="127.0.0.1:1"), prepare=never)
     with pytest.raises(ConfigurationError, match=r"no Ray cluster answers at 127\.0\.0\.1:1"):
         execute_job(there, heard)
+    finished = execute_job(job(tmp_path), heard)
+    assert (
+        execute_job(replace(job(tmp_path), cluster=Cluster(address="127.0.0.1:1")), heard)["finished_at"]
+        == finished["finished_at"]
+    )
 
 
 def test_places_where_no_run_goes() -> None:
-    with pytest.raises(ConfigurationError, match=r"ray://head:10001, of Ray's client.*host:port of the head node"):
-        Cluster(address="ray://head:10001")
+    for address in ("ray://head:10001", "", "head", "head:", "head:6379 ", "local", "http://head:6379", "::1:6379"):
+        with pytest.raises(ConfigurationError, match="host:port of the head node expected"):
+            Cluster(address=address)
+    for address in ("auto", "head:6379", "[::1]:6379", "höst:6379", "10.0.0.1:6379"):
+        assert Cluster(address=address).address == address
     pool = {"autoscaled": True, "num_gpus": 1.0}
     assert placement({"address": "auto"}, pool) == (Cluster("auto"), ActorPool(autoscaled=True, num_gpus=1.0))
     with pytest.raises(ConfigurationError, match="choose cluster=gpu_pool"):

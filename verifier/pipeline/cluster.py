@@ -2,9 +2,12 @@
 
 import logging
 import os
+import re
+import signal
 import socket
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal
@@ -19,6 +22,8 @@ from verifier.validation import built
 SPARE_CPUS = 2
 _SMALLEST_LOCAL = 4
 _KNOCK_SECONDS = 20
+_ANSWER_SECONDS = 90
+_HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}")
 _MOST_CLAIMS = 1_000_000  # of a batch
 _LEAST_SHARE = 0.0001  # of a processor or GPU that Ray can deal out
 
@@ -28,7 +33,7 @@ class Cluster:
     """Where a run executes.
 
     Attributes:
-        address: of a running cluster; None starts one on this machine.
+        address: of a running cluster, ``auto`` or host:port; None starts one on this machine.
         num_cpus: logical processors of a cluster started here; None is this machine's, at least 4 (Ray's own
             tasks need slots beside the actors).
         num_gpus: logical GPUs of a cluster started here; None is what Ray finds.
@@ -41,10 +46,10 @@ class Cluster:
     object_store_gb: float | None = None
 
     def __post_init__(self) -> None:
-        if self.address is not None and self.address.startswith("ray://"):
+        if self.address not in (None, "auto") and not _HOST_AND_PORT.fullmatch(self.address):
             raise ConfigurationError(
-                f"cluster.address is {self.address}, of Ray's client, through which no run goes: give host:port of the"
-                " head node, or submit the job there with ray job submit"
+                f"cluster.address is {self.address!r}: auto or host:port of the head node expected (no ray:// address,"
+                " through which no run goes), or null for a cluster of this machine"
             )
         for name in ("num_cpus", "object_store_gb"):
             value = getattr(self, name)
@@ -114,11 +119,6 @@ def connected(cluster: Cluster) -> Iterator[None]:
             ray.shutdown()
 
 
-def joined(cluster: Cluster) -> AbstractContextManager[None]:
-    """``connected`` where the cluster is one that runs already, so that a wrong address is told first."""
-    return nullcontext() if cluster.address is None else connected(cluster)
-
-
 def _connect(cluster: Cluster) -> None:
     if cluster.address is not None:
         _join(cluster.address)
@@ -138,17 +138,41 @@ def _connect(cluster: Cluster) -> None:
         raise ConfigurationError(f"Ray cannot start with what cluster= gives it: {reason}") from error
 
 
+class _NoAnswer(BaseException):
+    """No Exception: Ray catches those and asks again."""
+
+
 def _join(address: str) -> None:
     host, _, port = address.rpartition(":")
     token = ""
     try:
-        if host and port.isdecimal():  # where nobody listens, Ray itself would try for minutes
+        if host:  # where nobody listens, Ray itself would try for minutes
             socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
             token = "; if it wants a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
-        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
-    except (OSError, RuntimeError, ValueError) as error:
+        with _at_most(_ANSWER_SECONDS):  # Ray itself would ask for a quarter of an hour
+            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+    except (OSError, RuntimeError, ValueError, _NoAnswer) as error:
         reason = str(error).splitlines()[0].split(". ")[0]
         raise ConfigurationError(f"no Ray cluster answers at {address}: {reason}{token}") from error
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Raise _NoAnswer in the block after so many seconds; no limit outside of the main thread."""
+
+    def stop(*_: object) -> None:
+        raise _NoAnswer(f"no answer of a head node in {seconds:g} seconds")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def check_room(pool: ActorPool, members: int = 0) -> None:

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from verifier.errors import ConfigurationError
-from verifier.pipeline.cluster import Cluster, capacity, connected, joined
+from verifier.pipeline.cluster import Cluster, capacity, connected
 from verifier.pipeline.compaction import compact
 from verifier.pipeline.identity import refuse_another_run
 from verifier.pipeline.leftovers import drop_leftovers, failed_rows, finished_rows, forget_unscored, written_rows
@@ -73,14 +73,17 @@ def execute_job(job: Job, progress: Progress) -> dict[str, Any]:
     written = {name: without_secrets(getattr(job, name)) for name in ("identity", "model", "config")}
     job = replace(job, **written)
     check_writable(job.output_dir)
-    with held(job.output_dir), joined(job.cluster):
-        return _execute(job, progress)
+    with held(job.output_dir):
+        run = read_run(job.output_dir)
+        if run is not None:
+            refuse_another_run(run["identity"], job.identity, job.output_dir)
+        if job.cluster.address is None or (run is not None and run["status"] == "finished"):
+            return _execute(job, run, progress)
+        with connected(job.cluster):  # before anything is read: a wrong address is told first
+            return _execute(job, run, progress)
 
 
-def _execute(job: Job, progress: Progress) -> dict[str, Any]:
-    run = read_run(job.output_dir)
-    if run is not None:
-        refuse_another_run(run["identity"], job.identity, job.output_dir)
+def _execute(job: Job, run: dict[str, Any] | None, progress: Progress) -> dict[str, Any]:
     started = time.perf_counter()
     prepared = job.prepare(progress)
     if run is not None:

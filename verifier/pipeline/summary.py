@@ -102,7 +102,9 @@ def refuse_another_input(
     for name, value in before.items():
         if value != now[name]:
             difference = f"its {name} was {value}, now it is {now[name]}"
-            raise ConfigurationError(f"{output_dir} was prepared from another input: {difference}: use another output.dir")
+            raise ConfigurationError(
+                f"{output_dir} was prepared from another input: {difference}: use another output.dir"
+            )
     for file, known in zip(files, recorded.inputs, strict=True):
         try:
             hash_file(file)
