@@ -1,15 +1,20 @@
 """What a job writes of itself: no secret, and the same job is the same one again."""
 
 import doctest
+import signal
+import socket
+import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import ray
 
 from tests.pipeline.runs import write
 from verifier.errors import ConfigurationError
-from verifier.pipeline import scale
+from verifier.pipeline import cluster, scale
 from verifier.pipeline.cluster import ActorPool, Cluster, placement
 from verifier.pipeline.execution import Job, execute_job, shown
 from verifier.pipeline.prepare import prepare
@@ -69,6 +74,24 @@ def test_a_cluster_that_does_not_answer_is_told_before_anything_is_read(tmp_path
         execute_job(replace(job(tmp_path), cluster=Cluster(address="127.0.0.1:1")), heard)["finished_at"]
         == finished["finished_at"]
     )
+
+
+def test_a_port_at_which_something_else_listens_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asks_on(**_: Any) -> None:
+        while True:
+            with suppress(Exception):  # as Ray does
+                time.sleep(0.01)
+
+    monkeypatch.setattr(ray, "init", asks_on)
+    monkeypatch.setattr(cluster, "_ANSWER_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        with (
+            pytest.raises(ConfigurationError, match=r"no answer of a head node in 0\.2 seconds.*RAY_AUTH_TOKEN"),
+            cluster.connected(Cluster(address=address)),
+        ):
+            raise AssertionError("nobody is there")
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
 def test_places_where_no_run_goes() -> None:
