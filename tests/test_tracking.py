@@ -171,9 +171,23 @@ def test_a_store_that_ray_would_delete_is_refused(tmp_path: Path, monkeypatch: p
     copy = tmp_path / "session/runtime_resources/working_dir_files/_ray_pkg_1"
     copy.mkdir(parents=True)
     monkeypatch.chdir(copy)
-    for uri in (None, "sqlite:///mlflow.db", f"sqlite:///{copy}/mlflow.db", f"file://{copy}/store", "store"):
+    (tmp_path / "link").symlink_to(copy)
+    there = (
+        *(None, "store", "sqlite:///mlflow.db", "sqlite+pysqlite:///mlflow.db", f"SQLITE:///{copy}/mlflow.db"),
+        *(f" sqlite:///{copy}/mlflow.db", f"file://{copy}/store", f"file://{copy}/sto%72e", f"{tmp_path}/link/store"),
+    )
+    for uri in there:
         with pytest.raises(ConfigurationError, match=r"tracking.uri is .* that Ray deletes"):
             Tracking(uri=uri)
-    for uri in ("http://host:5000", f"sqlite:///{tmp_path}/mlflow.db", f"file://{tmp_path}/store", str(tmp_path)):
+    for uri in (
+        "http://host:5000",
+        "databricks",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "../../../../x",
+        f"sqlite:///{tmp_path}/mlflow.db",
+        f"file://{tmp_path}/store",
+        str(tmp_path),
+    ):
         Tracking(uri=uri)
     Tracking(enabled=False)

@@ -115,7 +115,13 @@ def show_estimate(estimate: Estimate, scale: Sequence[Projection]) -> None:
         table.add_column(name, justify="right")
     table.add_column("what hurts first", no_wrap=True)
     for one in scale:
-        hours = f"{one.actor_hours:,.1f}" if one.actor_hours is not None else "–"
+        hours = (
+            "–"
+            if one.actor_hours is None
+            else f"{one.actor_hours:,.1f}"
+            if one.actor_hours < 10**4
+            else _short(one.actor_hours)
+        )
         sizes = (f"{one.id_gigabytes:,.2f}", f"{one.metadata_gigabytes:,.2f}")
         files = (_short(one.files), _short(one.files_under_way))
         table.add_row(_short(one.claims), hours, *sizes, *files, one.bottleneck)

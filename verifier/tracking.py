@@ -18,6 +18,9 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from pydantic import StrictBool
 
 from verifier.errors import ConfigurationError
 from verifier.pipeline.storage import is_in_ray_copy
@@ -45,15 +48,14 @@ class Tracking:
     Raises ConfigurationError for a store that Ray would delete after a submitted job.
     """
 
-    enabled: bool = True
+    enabled: StrictBool = True
     uri: str | None = None
     experiment: str = "claim-verification"
     run_name: str | None = None
 
     def __post_init__(self) -> None:
-        kind, _, place = (self.uri or local_uri()).rpartition("://")
-        place = place.removeprefix("/") if kind == "sqlite" else place  # SQLAlchemy's way to write a path
-        if self.enabled and kind in ("sqlite", "file", "") and is_in_ray_copy(Path(place).absolute().as_posix()):
+        place = _local_place((self.uri or local_uri()).strip())
+        if self.enabled and place is not None and is_in_ray_copy(place.resolve().as_posix()):
             raise ConfigurationError(
                 f"tracking.uri is {self.uri or 'not given'}, in the copy of your folder that Ray deletes after"
                 " the job: give the URI of a server or of a file elsewhere, or set tracking=none"
@@ -133,6 +135,18 @@ def open_run(
 def local_uri() -> str:
     """The tracking URI of the local store of the current folder."""
     return f"sqlite:///{(Path.cwd() / LOCAL_FOLDER / 'mlflow.db').as_posix()}"
+
+
+def _local_place(uri: str) -> Path | None:
+    """The file or folder of a store on this machine, None for one that is elsewhere or in memory."""
+    kind, _, place = uri.rpartition("://")
+    kind = kind.lower().partition("+")[0]
+    if kind == "sqlite":
+        place = place.removeprefix("/")  # SQLAlchemy writes three slashes before a path
+        return None if place in ("", ":memory:") else Path(place)
+    if kind == "file":
+        return Path(unquote(place[place.find("/") :]))  # behind a host, if there is one
+    return None if kind or uri == "databricks" else Path(place)
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:

@@ -8,7 +8,11 @@ from hydra import compose, initialize_config_module
 from jobs.verify import plan_of
 from tests.pipeline.runs import claim, write
 from tests.tiny_models import save_tiny_flan_t5
+from verifier.errors import ConfigurationError
 from verifier.pipeline.dry import estimate
+from verifier.pipeline.run import Dry
+from verifier.tracking import Tracking
+from verifier.validation import built
 
 
 @pytest.mark.parametrize(
@@ -42,3 +46,20 @@ def test_the_model_within_a_stack_is_counted(tmp_path: Path, monkeypatch: pytest
         cfg = compose("verify", ["method=grounding", "data=claims", "data.path=claims.jsonl", "output.dir=out", *stack])
     planned = estimate(plan_of(cfg), lambda *_: None)
     assert planned.models["base"]["tokens"] > 10
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        (Dry, "dry", "false"),
+        *((Dry, "pairs_per_second", value) for value in ("7", True, 0, -1, float("nan"), float("inf"), 1e-320)),
+        (Tracking, "enabled", "false"),
+    ],
+)
+def test_settings_that_would_be_taken_for_something_else(kind: type, name: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match=rf"{name} is"):
+        built(kind, {name: value}, "run")
+
+
+def test_the_rate_of_an_actor() -> None:
+    assert [built(Dry, {"pairs_per_second": rate}, "run").pairs_per_second for rate in (7, 0.5)] == [7, 0.5]

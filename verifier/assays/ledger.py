@@ -7,17 +7,21 @@ registration names the last entry before it, and nothing runs that the ledger ha
 
 import fcntl
 import json
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from verifier.assays.events import Kind, lacking
 from verifier.digests import canonical_json, sha256_text
 from verifier.errors import ConfigurationError
+from verifier.pipeline.storage import is_in_ray_copy
 
+log = logging.getLogger(__name__)
 _FIELDS = ("number", "at", "kind", "previous", "body")
 
 
@@ -53,9 +57,20 @@ def read_ledger(path: Path) -> list[Entry]:
             fcntl.flock(file, fcntl.LOCK_SH)  # a writer at work is waited for: no line is seen half
             return _entries(file, path)
     except FileNotFoundError:
+        if is_in_ray_copy(path.absolute().as_posix()):
+            _tell_of_no_seals(path)
         return []
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"the ledger {path} cannot be read: {error}") from error
+
+
+@cache
+def _tell_of_no_seals(path: Path) -> None:
+    log.warning(
+        "%s is not in the copy of your folder that this job works in, so no sealed cohort is known: give ledger= an"
+        " absolute path",
+        path,
+    )
 
 
 def append(path: Path, kind: Kind, body: Mapping[str, Any]) -> Entry:
@@ -69,8 +84,12 @@ def append_after(
     """Write several events together, all or none.
 
     ``seen`` are the entries that the writer has decided by: ConfigurationError where there are others by now (None:
-    it does not matter), and where the file cannot be written to.
+    it does not matter), and where the file cannot be written to, or lies where Ray would delete it.
     """
+    if is_in_ray_copy(path.absolute().as_posix()):
+        raise ConfigurationError(
+            f"ledger is {path}, in the copy of your folder that Ray deletes after the job: give an absolute path"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab+") as file:

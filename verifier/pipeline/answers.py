@@ -202,7 +202,7 @@ def _prepared(plan: AnswersPlan, progress: Progress) -> PrepareSummary:
             refuse_sealed_texts(_texts(plan.output_dir), plan.ledger)
     if plan.corpus is None:
         return answers
-    check_writable(plan.retrieval.index)
+    check_writable(plan.retrieval.index, "retrieval.index")
     with held(plan.retrieval.index):
         passages = prepared(plan.corpus, plan.retrieval.index)
     return replace(answers, inputs=answers.inputs + passages.inputs)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import polars as pl
+from pydantic import StrictBool, StrictFloat, StrictInt
 
 from verifier.assays.sealing import SealedCohort, refuse_sealed
 from verifier.errors import ConfigurationError, LimitError
@@ -19,6 +20,8 @@ from verifier.pipeline.storage import open_filesystem
 from verifier.pipeline.summary import PrepareSummary
 from verifier.pipeline.verify import run_verify
 from verifier.results import DECIDED_STATUS, scan_results
+
+_SLOWEST, _FASTEST = 1e-6, 1e12  # pairs a second
 
 
 @dataclass(frozen=True)
@@ -59,12 +62,14 @@ class Output:
 class Dry:
     """Whether a run is only estimated, and the pairs that one actor scores in a second, as measured, for its hours."""
 
-    dry: bool = False
-    pairs_per_second: float | None = None
+    dry: StrictBool = False
+    pairs_per_second: StrictFloat | StrictInt | None = None
 
     def __post_init__(self) -> None:
-        if self.pairs_per_second is not None and not self.pairs_per_second > 0:
-            raise ConfigurationError(f"run.pairs_per_second is {self.pairs_per_second}: a number above 0 expected")
+        if self.pairs_per_second is not None and not _SLOWEST <= self.pairs_per_second <= _FASTEST:
+            raise ConfigurationError(
+                f"run.pairs_per_second is {self.pairs_per_second}: a number from {_SLOWEST} to {_FASTEST:,.0f} expected"
+            )
 
 
 @dataclass(frozen=True)

@@ -122,12 +122,12 @@ def is_in_ray_copy(path: str) -> bool:
     return _RAY_FOLDER in path
 
 
-def check_writable(run_dir: str) -> None:
-    """Raise ConfigurationError where a run directory cannot be made or written to."""
+def check_writable(run_dir: str, name: str = "output.dir") -> None:
+    """Raise ConfigurationError, naming the setting, where a run directory cannot be made or written to."""
     filesystem, root = open_filesystem(run_dir)
     if is_in_ray_copy(root):
         raise ConfigurationError(
-            f"output.dir is {run_dir}, in the copy of your folder that Ray deletes after the job:"
+            f"{name} is {run_dir}, in the copy of your folder that Ray deletes after the job:"
             " give an absolute path or a URI that every node reaches"
         )
     probe = f"{root}/probe.partial"
@@ -140,7 +140,7 @@ def check_writable(run_dir: str) -> None:
                 raise NotADirectoryError(f"{info.path} is a file and no folder")
     except OSError as error:
         raise ConfigurationError(
-            f"output.dir is {run_dir}, which cannot be written to: {_first_line(error)}: name another folder"
+            f"{name} is {run_dir}, which cannot be written to: {_first_line(error)}: name another folder"
         ) from error
 
 

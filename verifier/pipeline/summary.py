@@ -103,7 +103,8 @@ def refuse_another_input(
         if value != now[name]:
             difference = f"its {name} was {value}, now it is {now[name]}"
             raise ConfigurationError(
-                f"{output_dir} was prepared from another input: {difference}: use another output.dir"
+                f"{output_dir} was prepared from another input: {difference}: use another output.dir (of a corpus:"
+                " retrieval.index)"
             )
     for file, known in zip(files, recorded.inputs, strict=True):
         try:
@@ -113,5 +114,5 @@ def refuse_another_input(
         if (file.role, file.kind, file.sha256) != (known.role, known.kind, known.sha256):
             raise ConfigurationError(
                 f"{output_dir} was prepared from another input: {file.path} differs from what was read as "
-                f"{known.path}: use another output.dir"
+                f"{known.path}: use another output.dir (of a corpus: retrieval.index)"
             )
