@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import polars as pl
-from pydantic import StrictBool, StrictFloat, StrictInt
+from pydantic import StrictBool, StrictFloat
 
 from verifier.assays.sealing import SealedCohort, refuse_sealed
 from verifier.errors import ConfigurationError, LimitError
@@ -63,7 +63,7 @@ class Dry:
     """Whether a run is only estimated, and the pairs that one actor scores in a second, as measured, for its hours."""
 
     dry: StrictBool = False
-    pairs_per_second: StrictFloat | StrictInt | None = None
+    pairs_per_second: StrictFloat | None = None
 
     def __post_init__(self) -> None:
         if self.pairs_per_second is not None and not _SLOWEST <= self.pairs_per_second <= _FASTEST:
