@@ -167,6 +167,15 @@ def test_no_commit_outside_a_checkout(tmp_path: Path, monkeypatch: pytest.Monkey
     assert git_commit() is None
 
 
+def test_artifacts_lie_beside_the_database(tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    report.write_text("<html></html>")
+    (tmp_path / "store").mkdir()
+    with open_run(f"sqlite:///{tmp_path}/store/mlflow.db", "test", "beside", tmp_path) as run:
+        run.log_artifact(report)
+    assert [path.name for path in (tmp_path / "store/artifacts").rglob("*.html")] == ["report.html"]
+
+
 def test_a_store_that_ray_would_delete_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "session/runtime_resources/working_dir_files/_ray_pkg_1"
     copy.mkdir(parents=True)

@@ -234,9 +234,10 @@ class _MlflowTracker(Tracker):
 
         self.run_id = None
         artifacts = None  # the server's choice
-        if self.uri == self.local:
-            folder = Path(self.local.removeprefix("sqlite:///")).parent
-            folder.mkdir(exist_ok=True)
+        if self.uri.startswith("sqlite:///") and (database := _local_place(self.uri)) is not None:
+            folder = database.absolute().parent  # beside the database: the current folder may be one that Ray deletes
+            if self.uri == self.local:
+                folder.mkdir(exist_ok=True)
             artifacts = (folder / "artifacts").as_uri()
         # A dead server is found out within seconds; one that once answered gets more patience later.
         with _http_limits(seconds=3):

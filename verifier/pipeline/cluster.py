@@ -13,6 +13,7 @@ from math import inf
 from typing import Any, Literal
 
 import ray
+from ray.exceptions import RayError
 
 from verifier.errors import ConfigurationError
 from verifier.exits import interrupt_on_sigterm
@@ -151,7 +152,7 @@ def _join(address: str) -> None:
             token = "; if it wants a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
         with _at_most(_ANSWER_SECONDS):  # Ray itself would ask for a quarter of an hour
             ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
-    except (OSError, RuntimeError, ValueError, _NoAnswer) as error:
+    except (OSError, RuntimeError, ValueError, RayError, _NoAnswer) as error:
         reason = str(error).splitlines()[0].split(". ")[0]
         raise ConfigurationError(f"no Ray cluster answers at {address}: {reason}{token}") from error
 
