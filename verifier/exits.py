@@ -38,6 +38,25 @@ def interrupt_on_sigterm() -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
+@contextmanager
+def interrupted_after(seconds: float, error: BaseException) -> Iterator[None]:
+    """Raise ``error`` in the block after so many seconds; no limit outside of the main thread."""
+
+    def ring(*_: object) -> None:
+        raise error
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def exit_status(job: Callable[[], object]) -> int:
     """Run a job and turn what it raises into an exit status, with one sentence on standard error."""
     stderr = Console(stderr=True, soft_wrap=True, highlight=False)

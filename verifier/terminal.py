@@ -45,8 +45,8 @@ def shown_progress() -> Iterator[Any]:
             if phase not in tasks:
                 tasks[phase] = bars.add_task(phase, total=total, rate="")
                 started[phase] = (time.monotonic(), done)
-            for other, task in tasks.items():  # a finished phase keeps its bar, loading is over when something is done
-                bars.update(task, visible=other == phase or other != LOADING)
+            if LOADING in tasks:  # a finished phase keeps its bar, loading is over when something is done
+                bars.update(tasks[LOADING], visible=phase == LOADING)
             since, before = started[phase]
             bars.update(tasks[phase], completed=done, total=total, rate=_detail(done - before, since, counts))
 
@@ -115,19 +115,18 @@ def show_estimate(estimate: Estimate, scale: Sequence[Projection]) -> None:
         table.add_column(name, justify="right")
     table.add_column("what hurts first", no_wrap=True)
     for one in scale:
-        hours = (
-            "–"
-            if one.actor_hours is None
-            else f"{one.actor_hours:,.1f}"
-            if one.actor_hours < 10**4
-            else _short(one.actor_hours)
-        )
         sizes = (f"{one.id_gigabytes:,.2f}", f"{one.metadata_gigabytes:,.2f}")
         files = (_short(one.files), _short(one.files_under_way))
-        table.add_row(_short(one.claims), hours, *sizes, *files, one.bottleneck)
+        table.add_row(_short(one.claims), _hours(one.actor_hours), *sizes, *files, one.bottleneck)
     console.print(table)
     if any(one.actor_hours is None for one in scale):
         console.print("run.pairs_per_second=… as measured (jobs.bench, jobs.gpu_check) gives the hours of one actor")
+
+
+def _hours(hours: float | None) -> str:
+    if hours is None:
+        return "–"
+    return f"{hours:,.1f}" if hours < 10**4 else _short(hours)
 
 
 def _short(count: float) -> str:

@@ -1,15 +1,15 @@
 """Fuzz targets: plain functions that assert a property of one drawn example, and how they are run."""
 
 import random
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
+
+from verifier.exits import interrupted_after
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _round(one: Target, report: Report, examples: int, limit: float, number: int
         last[:] = [data]
         started = time.perf_counter()
         try:
-            with _alarm(limit):
+            with interrupted_after(limit, Overtime(f"more than {limit:g} s")):
                 one.check(data)
         finally:
             seconds = time.perf_counter() - started
@@ -99,17 +99,3 @@ def _round(one: Target, report: Report, examples: int, limit: float, number: int
         (test if number is None else seed(number)(test))()
     except Exception as error:
         report.crashes.append(f"{type(error).__name__}: {str(error)[:300]} for {repr(last)[:600]}")
-
-
-@contextmanager
-def _alarm(limit: float) -> Iterator[None]:
-    def ring(*_: object) -> None:
-        raise Overtime(f"more than {limit:g} s")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, limit)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

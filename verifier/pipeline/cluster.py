@@ -3,9 +3,7 @@
 import logging
 import os
 import re
-import signal
 import socket
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ import ray
 from ray.exceptions import RayError
 
 from verifier.errors import ConfigurationError
-from verifier.exits import interrupt_on_sigterm
+from verifier.exits import interrupt_on_sigterm, interrupted_after
 from verifier.validation import built
 
 # Beside the actors: one processor for reading and writing, one for Ray's filter of finished rows on a resume.
@@ -150,30 +148,12 @@ def _join(address: str) -> None:
         if host:  # where nobody listens, Ray itself would try for minutes
             socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
             token = "; if it wants a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
-        with _at_most(_ANSWER_SECONDS):  # Ray itself would ask for a quarter of an hour
+        late = _NoAnswer(f"no answer of a head node in {_ANSWER_SECONDS:g} seconds")
+        with interrupted_after(_ANSWER_SECONDS, late):  # Ray itself would ask for a quarter of an hour
             ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
     except (OSError, RuntimeError, ValueError, RayError, _NoAnswer) as error:
         reason = str(error).splitlines()[0].split(". ")[0]
         raise ConfigurationError(f"no Ray cluster answers at {address}: {reason}{token}") from error
-
-
-@contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    """Raise _NoAnswer in the block after so many seconds; no limit outside of the main thread."""
-
-    def stop(*_: object) -> None:
-        raise _NoAnswer(f"no answer of a head node in {seconds:g} seconds")
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def check_room(pool: ActorPool, members: int = 0) -> None:
